@@ -1,0 +1,95 @@
+"""PrototypeBank: running sums of anchor features, one row per class (Algorithm 1, steps 3 and 4)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from .anchors import AnchorRule, find_anchors
+from .fusion import Prototypes
+from .scores import ScoreMap
+
+
+class PrototypeBank:
+    """Sums and counts of anchor features. Additive over images, machines and time, and independent of their order.
+
+    Args:
+        num_classes: Number of classes C.
+        dim: Width D of the encoder's features.
+        rule: What an anchor is.
+        device: Where the sums live.
+
+    Attributes:
+        sums: (C, D) float64 sum of the raw, un-normalised features of all anchors.
+        counts: (C,) int64 number of anchors.
+        images: Number of images folded in.
+        fingerprint: What the bank was made with (host, encoder, classes, ...), for those who save it.
+        pool: Names of the images folded in, so that none is counted twice when a bank is extended.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        dim: int,
+        rule: AnchorRule | None = None,
+        device: torch.device | str = 'cpu',
+    ) -> None:
+        self.rule = rule or AnchorRule()
+        self.sums = torch.zeros(num_classes, dim, dtype=torch.float64, device=device)
+        self.counts = torch.zeros(num_classes, dtype=torch.int64, device=device)
+        self.images = 0
+        self.fingerprint: dict = {}
+        self.pool: list[str] = []
+
+    @property
+    def num_classes(self) -> int:
+        return self.sums.shape[0]
+
+    @property
+    def dim(self) -> int:
+        return self.sums.shape[1]
+
+    @property
+    def covered(self) -> Tensor:
+        """(C,) bool: the classes that have a prototype."""
+        enough = self.rule.k_min if self.rule.k_min_scope == 'pool' else 1
+        return self.counts >= max(1, enough)
+
+    def update(self, scores: ScoreMap, phi: Tensor, seed: int = 0) -> Tensor:
+        """Folds one image in.
+
+        Args:
+            scores: The host's probabilities.
+            phi: (D, h, w) patch features of the same image, of any float type.
+            seed: Decides the pixels of random anchors; give each image its own.
+
+        Returns:
+            (C,) int64 number of anchors that the image contributed.
+        """
+        if phi.shape[0] != self.dim or scores.num_classes != self.num_classes:
+            raise ValueError(
+                f'a bank of {self.num_classes} classes x {self.dim} features was given '
+                f'{scores.num_classes} classes x {phi.shape[0]} features'
+            )
+        weights, counts = find_anchors(scores, tuple(phi.shape[1:]), self.rule, seed)
+        present = counts.nonzero()[:, 0]
+        sums = weights[present].flatten(1) @ phi.to(weights.device).flatten(1).T.double()
+        self.sums.index_add_(0, present.to(self.sums.device), sums.to(self.sums.device))
+        self.counts += counts.to(self.counts.device)
+        self.images += 1
+        return counts
+
+    def merge(self, other: PrototypeBank) -> None:
+        """Adds another bank of the same shape, as if its images had been folded in here."""
+        if self.sums.shape != other.sums.shape:
+            raise ValueError(f'banks of shape {tuple(self.sums.shape)} and {tuple(other.sums.shape)} cannot be merged')
+        self.sums += other.sums.to(self.sums.device)
+        self.counts += other.counts.to(self.counts.device)
+        self.images += other.images
+        self.pool += other.pool
+
+    def prototypes(self) -> Prototypes:
+        """The unit vector of every covered class."""
+        vectors = torch.nn.functional.normalize(self.sums, dim=1)
+        covered = self.covered
+        return Prototypes(torch.where(covered[:, None], vectors, 0), covered)

@@ -1,0 +1,142 @@
+"""Lookup against the prototypes and late fusion with the host's log-probabilities (steps 5 to 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .bilinear import Resized, UpsampledNorm
+from .scores import ARGMAX, Decision, ScoreMap
+
+# F.normalize's own guard against a zero feature.
+_EPS = 1e-12
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """``l = log p + beta q~`` with ``beta = (1 - alpha) * temperature``.
+
+    Args:
+        alpha: Share of the host, between 0 and 1.
+        temperature: The paper's lambda, which brings cosines to the size of log-probabilities.
+        centre: Subtract the mean over the covered classes from the cosines (step 6).
+        rule: Labels by the host's rule applied to ``softmax(l) * mass``, ``'host'``, or by the plain ``'argmax'``.
+    """
+
+    alpha: float = 0.5
+    temperature: float = 5.0
+    centre: bool = True
+    rule: str = 'host'
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.alpha <= 1:
+            raise ValueError(f'fusion.alpha must be between 0 and 1, not {self.alpha}')
+        if self.rule not in ('host', 'argmax'):
+            raise ValueError(f"fusion.rule must be 'host' or 'argmax', not {self.rule!r}")
+
+    @property
+    def beta(self) -> float:
+        return (1 - self.alpha) * self.temperature
+
+
+@dataclass(frozen=True)
+class Prototypes:
+    """One unit vector per covered class.
+
+    Args:
+        vectors: (C, D) float64, rows of zeros for classes that are not covered.
+        covered: (C,) bool.
+    """
+
+    vectors: Tensor
+    covered: Tensor
+
+    def centred(self) -> Tensor:
+        """(C, D) prototypes minus their mean over the covered classes, zero outside them.
+
+        Centring the prototypes once is the same as centring the cosines of every pixel.
+        """
+        if not self.covered.any():
+            return self.vectors
+        mean = self.vectors[self.covered].mean(0)
+        return torch.where(self.covered[:, None], self.vectors - mean, 0)
+
+
+class Lookup:
+    """The (centred) cosines of one image's upsampled features with the prototypes, band by band.
+
+    The product with the prototypes runs on the patch grid and its C channels are upsampled, not the D features.
+
+    Args:
+        prototypes: What to look up.
+        phi: (D, h, w) patch features of the image, of any float type.
+        size: Height and width of the image.
+        centre: Subtract the mean over the covered classes.
+    """
+
+    def __init__(self, prototypes: Prototypes, phi: Tensor, size: tuple[int, int], centre: bool = True) -> None:
+        self.num_classes = prototypes.vectors.shape[0]
+        self.classes = prototypes.covered.to(phi.device).nonzero()[:, 0]
+        vectors = prototypes.centred() if centre else prototypes.vectors
+        vectors = vectors.to(phi.device, torch.float32)[self.classes]
+        self.cosines = Resized(torch.einsum('cd,dhw->chw', vectors, phi.float()), size)
+        self.norm = UpsampledNorm(phi, size)
+
+    @property
+    def empty(self) -> bool:
+        return self.classes.numel() == 0
+
+    def band(self, top: int, bottom: int) -> Tensor:
+        """Cosines of rows ``top`` to ``bottom``: (C, rows, W), zero for classes that are not covered."""
+        rows = self.norm.rows(top, bottom)
+        out = torch.zeros(self.num_classes, *rows.shape, device=rows.device)
+        self.add_to(out, top, bottom, 1.0)
+        return out
+
+    def add_to(self, log: Tensor, top: int, bottom: int, beta: float) -> None:
+        """Adds ``beta`` times the band to ``log`` (C, rows, W) in place."""
+        if self.empty:
+            return
+        scale = beta / self.norm.rows(top, bottom).clamp_(min=_EPS)
+        cosines = self.cosines.rows(top, bottom)
+        if len(self.classes) == self.num_classes:
+            log.addcmul_(cosines, scale)
+        else:
+            log.index_add_(0, self.classes, cosines * scale)
+
+
+class FusedScores(ScoreMap):
+    """A host's ScoreMap with the lookup added: what TPA decides on.
+
+    Args:
+        host: The host's scores.
+        lookup: The image's lookup.
+        fusion: Weights and rule.
+    """
+
+    def __init__(self, host: ScoreMap, lookup: Lookup, fusion: Fusion) -> None:
+        if lookup.num_classes != host.num_classes:
+            raise ValueError(f'the bank has {lookup.num_classes} classes, the host {host.num_classes}')
+        self.host, self.lookup, self.fusion = host, lookup, fusion
+        self.num_classes, self.size, self.channels = host.num_classes, host.size, host.channels
+        self.device = host.device
+        adds_nothing = lookup.empty or fusion.beta == 0
+        self.rule = host.rule if fusion.rule == 'host' or adds_nothing else ARGMAX
+
+    def log_and_mass(self, top: int, bottom: int, with_mass: bool) -> tuple[Tensor, Tensor | None]:
+        log, mass = self.host.log_and_mass(top, bottom, with_mass)
+        self.lookup.add_to(log, top, bottom, self.fusion.beta)
+        return log, mass
+
+    def both_labels(self) -> tuple[Tensor, Tensor]:
+        """The host's own labels and TPA's, (H, W) int64 each, from one sweep over the host's scores."""
+        host, fused = Decision(self.host.rule, self.host), Decision(self.rule, self)
+        with_mass = host.needs_mass or fused.needs_mass
+        for top, bottom in self.ranges():
+            log, mass = self.host.log_and_mass(top, bottom, with_mass)
+            host.take(top, log, mass)
+            self.lookup.add_to(log, top, bottom, self.fusion.beta)
+            fused.take(top, log, mass)
+        return host.labels(), fused.labels()
