@@ -8,3 +8,11 @@ class TPAError(RuntimeError):
 
     The tools print it without a traceback and exit with an error code.
     """
+
+
+def sentence(error: BaseException) -> str:
+    """What to tell a user about an error; a data loader's worker wraps the sentence into its traceback."""
+    text = str(error).strip()
+    if isinstance(error, TPAError):
+        return text.rsplit('TPAError: ', 1)[-1].strip()
+    return f'{type(error).__name__}: {text}'

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import torch
 from torch import Tensor
 
+from ..errors import TPAError
 from .anchors import AnchorRule, find_anchors
+from .bank_file import read_bank, write_bank
 from .fusion import Prototypes
 from .scores import ScoreMap
 
@@ -93,3 +97,20 @@ class PrototypeBank:
         vectors = torch.nn.functional.normalize(self.sums, dim=1)
         covered = self.covered
         return Prototypes(torch.where(covered[:, None], vectors, 0), covered)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the bank as safetensors; the file is either complete or not there."""
+        about = {'images': self.images, 'rule': self.rule.as_dict(), 'fingerprint': self.fingerprint, 'pool': self.pool}
+        write_bank(path, self.sums, self.counts, about)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> PrototypeBank:
+        """Reads a bank onto the CPU. Raises TPAError for a file that is missing, truncated, foreign or damaged."""
+        sums, counts, about = read_bank(path)
+        try:
+            bank = cls(*sums.shape, rule=AnchorRule(**about['rule']))
+            bank.images, bank.fingerprint, bank.pool = int(about['images']), about['fingerprint'], about['pool']
+        except (KeyError, TypeError, ValueError) as error:
+            raise TPAError(f'The bank {path} is damaged ({error}): delete it and build it again.') from error
+        bank.sums, bank.counts = sums, counts
+        return bank

@@ -1,0 +1,71 @@
+#!/usr/bin/env python
+"""Builds a bank of prototypes without testing, or adds images to one."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from mmengine.logging import print_log
+
+from tpa_mmseg.core import PrototypeBank
+from tpa_mmseg.core.bank_file import check_fingerprint
+from tpa_mmseg.datasets import Pool, build_pool
+from tpa_mmseg.engine.bank_builder import build_bank
+from tpa_mmseg.engine.bank_hook import describe, pool_options, save_on_main, unwrap
+from tpa_mmseg.engine.launch import add_common_arguments, load_config, run_tool, start_runner
+from tpa_mmseg.errors import TPAError
+
+
+def parse_args() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_common_arguments(parser)
+    parser.add_argument('--out', required=True, metavar='FILE', help='where the bank goes')
+    parser.add_argument('--add-to', metavar='FILE', help='a bank to extend; images already in it are left out')
+    parser.add_argument('--pool-size', type=int, metavar='N', help='number of images (default: as in the config)')
+    parser.add_argument('--pool-seed', type=int, metavar='N', help='seed of the draw')
+    parser.add_argument('--images', metavar='DIR', help='take the images of this folder instead of the test set')
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = parse_args()
+    cfg = load_config(args)
+    if cfg.model.type != 'TPASegmentor':
+        raise TPAError(f'A bank needs a TPASegmentor, but the model of {args.config} is {cfg.model.type}.')
+    given = {'size': args.pool_size, 'seed': args.pool_seed, 'folder': args.images}
+    options = next((hook.get('pool') for hook in cfg.get('custom_hooks', []) if hook['type'] == 'PrototypeBankHook'), {})
+    options = pool_options({**(options or {}), **{key: value for key, value in given.items() if value is not None}})
+
+    runner = start_runner(cfg)
+    model = unwrap(runner.model)
+    pool = build_pool(cfg.test_dataloader.dataset, options)
+    model.set_classes(pool.dataset.metainfo)
+    base = None
+    if args.add_to:
+        base = PrototypeBank.load(args.add_to)
+        check_fingerprint(base.fingerprint, model.fingerprint(), args.add_to)
+        if base.rule != model.rule:
+            raise TPAError(f'The bank {args.add_to} was made with other anchors ({base.rule}) than the config asks for.')
+        pool = without(pool, base)
+    bank = build_bank(model, pool, cfg.test_dataloader.get('num_workers', 0))
+    if base is not None:
+        base.fingerprint.pop('pool', None)
+        base.merge(bank)
+        bank = base
+    save_on_main(bank, Path(args.out))
+    model.set_bank(bank, args.out)
+    print_log(describe(model), 'current')
+    print_log(f'The bank is in {args.out}.', 'current')
+
+
+def without(pool: Pool, bank: PrototypeBank) -> Pool:
+    """The images of a pool that a bank does not hold yet."""
+    held = set(bank.pool)
+    fresh = [item for item, name in enumerate(pool.names()) if name not in held]
+    print_log(f'{len(fresh)} of {len(pool)} images are new to the bank.', 'current')
+    return pool.subset(fresh)
+
+
+if __name__ == '__main__':
+    run_tool(main)

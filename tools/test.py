@@ -1,0 +1,44 @@
+#!/usr/bin/env python
+"""Tests a config: builds the bank of prototypes, then scores host and TPA in one pass over the data."""
+
+from __future__ import annotations
+
+import argparse
+
+from tpa_mmseg.engine.launch import (
+    add_common_arguments,
+    add_hook,
+    load_config,
+    run_tool,
+    start_runner,
+    use_host_alone,
+    use_tpa,
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_common_arguments(parser)
+    bank = parser.add_mutually_exclusive_group()
+    bank.add_argument('--bank', metavar='FILE', help='use this bank instead of building one')
+    bank.add_argument('--no-tpa', action='store_true', help='test the host alone')
+    parser.add_argument('--show-dir', metavar='DIR', help='write a picture per image: truth, host, TPA, difference')
+    parser.add_argument('--out', metavar='DIR', help='write the predicted labels as PNG files')
+    args = parser.parse_args()
+
+    cfg = load_config(args)
+    if args.no_tpa:
+        use_host_alone(cfg)
+    else:
+        use_tpa(cfg, args.bank)
+    add_hook(cfg, type='ProgressHook')
+    add_hook(cfg, type='ReportHook')
+    if args.show_dir:
+        add_hook(cfg, type='ComparisonHook', out_dir=args.show_dir)
+    if args.out:
+        cfg.test_evaluator.output_dir = args.out
+    start_runner(cfg).test()
+
+
+if __name__ == '__main__':
+    run_tool(main)

@@ -1,0 +1,87 @@
+"""The file of a PrototypeBank: safetensors with everything needed to trust it. No pickle."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from ..errors import TPAError
+from ..utils import atomic_write
+
+_FORMAT = 'tpa_mmseg.bank/1'
+_PARTS = {'host': 'another host', 'encoder': 'another encoder', 'classes': 'another class list'}
+
+
+def write_bank(path: str | os.PathLike, sums: Tensor, counts: Tensor, about: dict) -> None:
+    """Writes a bank so that the file is either complete or not there.
+
+    Args:
+        path: Where to.
+        sums: (C, D) float64.
+        counts: (C,) int64.
+        about: Everything else, as JSON values.
+    """
+    metadata = {'format': _FORMAT, 'about': json.dumps(about)}
+    with atomic_write(path) as file:
+        file.write(save({'sums': sums.cpu(), 'counts': counts.cpu()}, metadata))
+
+
+def read_bank(path: str | os.PathLike) -> tuple[Tensor, Tensor, dict]:
+    """Reads what :func:`write_bank` wrote. Raises TPAError for a file that is missing, truncated, foreign or damaged."""
+    path = Path(path)
+    if not path.is_file():
+        raise TPAError(f'There is no bank file {path}: build one with tools/build_bank.py, or leave --bank out.')
+    try:
+        with safe_open(path, framework='pt') as file:
+            metadata = file.metadata() or {}
+            if metadata.get('format') != _FORMAT:
+                raise TPAError(f'{path} is a safetensors file but not a prototype bank: give the file of a bank.')
+            sums, counts = file.get_tensor('sums'), file.get_tensor('counts')
+        about = json.loads(metadata['about'])
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        raise TPAError(f'{path} is not a readable prototype bank ({error}): delete it and build it again.') from error
+    sound = sums.dtype == torch.float64 and counts.dtype == torch.int64 and counts.shape == sums.shape[:1]
+    if not sound or not torch.isfinite(sums).all() or (counts < 0).any():
+        raise TPAError(f'The bank {path} is damaged: delete it and build it again.')
+    return sums, counts, about
+
+
+def check_fingerprint(fingerprint: dict, expected: dict, path: str | os.PathLike) -> None:
+    """Raises TPAError when a bank was made with another host, encoder or class list than ``expected`` names."""
+    for part, name in _PARTS.items():
+        ours, theirs = expected.get(part), fingerprint.get(part)
+        if ours is not None and theirs != as_json(ours):
+            raise TPAError(
+                f'The bank {path} was made with {name} ({_difference(theirs, as_json(ours))}): '
+                'build one for this config, or test with the config it was made with.'
+            )
+
+
+def as_json(value):
+    """What a value looks like after a trip through the file."""
+    return json.loads(json.dumps(value))
+
+
+def _difference(theirs, ours) -> str:
+    """The first thing in which two descriptions differ, in a few words."""
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        for key in ours:
+            if theirs.get(key) != ours[key]:
+                return f'{key}: {_short(theirs.get(key))} there, {_short(ours[key])} here'
+    if isinstance(theirs, list) and isinstance(ours, list):
+        if len(theirs) != len(ours):
+            return f'{len(theirs)} classes there, {len(ours)} here'
+        number, there, here = next((i, a, b) for i, (a, b) in enumerate(zip(theirs, ours, strict=True)) if a != b)
+        return f'class {number} is {there!r} there, {here!r} here'
+    return f'{_short(theirs)} there, {_short(ours)} here'
+
+
+def _short(value) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:57] + '...'

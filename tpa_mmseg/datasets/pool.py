@@ -1,0 +1,166 @@
+"""The pool: unlabelled images for the bank. Nothing on this path can read a label."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from mmengine.config import ConfigDict
+from mmseg.registry import DATASETS
+from torch.utils.data import Dataset
+
+from ..errors import TPAError
+from .transforms import harden_pipeline
+
+DEFAULT_SIZE = 100
+_IMAGE_SUFFIXES = tuple(
+    form for suffix in ('.jpg', '.jpeg', '.png', '.bmp', '.webp', '.tif', '.tiff') for form in (suffix, suffix.upper())
+)
+
+
+@dataclass(frozen=True)
+class PoolOptions:
+    """Which images make the pool.
+
+    Args:
+        size: Number of images, drawn without replacement. By default 100, or all where there are fewer.
+        fraction: Share of the images instead of a number.
+        seed: Decides the draw. Pools of one seed are nested: a smaller one is part of a larger one.
+        files: Exactly these images of the data set, by name or path; a list, or a text file with one per line.
+        folder: Images of this folder (and below) instead of the test set.
+        dataset: Changes to the test set's config, for another split.
+    """
+
+    size: int | None = None
+    fraction: float | None = None
+    seed: int = 0
+    files: Sequence[str] | str | None = None
+    folder: str | None = None
+    dataset: dict | None = None
+
+    def __post_init__(self) -> None:
+        if sum(option is not None for option in (self.size, self.fraction, self.files)) > 1:
+            raise TPAError('pool.size, pool.fraction and pool.files exclude each other: give one of them.')
+        if self.size is not None and self.size < 1:
+            raise TPAError(f'pool.size must be at least 1, not {self.size}.')
+        if self.fraction is not None and not 0 < self.fraction <= 1:
+            raise TPAError(f'pool.fraction must be above 0 and at most 1, not {self.fraction}.')
+
+    def draw(self, count: int) -> list[int]:
+        """Indices of the pool among ``count`` images, ascending."""
+        if self.size is not None and self.size > count:
+            raise TPAError(f'pool.size is {self.size} but the data set has only {count} images: lower it or leave it out.')
+        size = self.size or DEFAULT_SIZE
+        if self.fraction is not None:
+            size = max(1, round(self.fraction * count))
+        # RandomState's stream is frozen for good, so a seed means the same pool in every version of NumPy.
+        return sorted(np.random.RandomState(self.seed).permutation(count)[:size].tolist())
+
+
+class Pool(Dataset):
+    """Images of a data set, packed for the model, without their labels.
+
+    Args:
+        dataset: An MMSegmentation data set that loads no annotations.
+        indices: Which of its images.
+        root: Folder that the images' names are relative to.
+    """
+
+    def __init__(self, dataset: Dataset, indices: Sequence[int], root: str | None = None) -> None:
+        self.dataset = dataset
+        self.indices = list(indices)
+        self.root = root
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __getitem__(self, item: int) -> dict:
+        data = self.dataset[self.indices[item]]
+        # A data set that makes its pictures up may deliver the truth unasked.
+        data['data_samples'].pop('gt_sem_seg', None)
+        return data
+
+    def subset(self, items: Sequence[int]) -> Pool:
+        """The pool that has only some of the items."""
+        return Pool(self.dataset, [self.indices[item] for item in items], self.root)
+
+    def name(self, item: int) -> str:
+        """The image's name, the same on every machine."""
+        path = self.dataset.get_data_info(self.indices[item])['img_path']
+        return os.path.relpath(path, self.root) if self.root else str(path)
+
+    def names(self) -> list[str]:
+        return [self.name(item) for item in range(len(self))]
+
+    def fingerprint(self) -> dict:
+        """What identifies the pool."""
+        names = '\n'.join(self.names())
+        return {'images': len(self), 'names': hashlib.sha256(names.encode()).hexdigest()[:16]}
+
+
+def build_pool(dataset: dict, options: PoolOptions) -> Pool:
+    """Builds the pool from the config of the test data set."""
+    config = copy.deepcopy(ConfigDict(dataset))
+    if options.dataset is not None:
+        config.update(copy.deepcopy(options.dataset))
+    if options.folder is not None:
+        config = _folder_config(config, Path(options.folder))
+    _leave_labels_out(config)
+    images = DATASETS.build(config)
+    root = options.folder or config.get('data_root')
+    pool = Pool(images, range(len(images)), root)
+    if not len(pool):
+        raise TPAError(f'The pool is empty: there are no images in {root or "the data set"}.')
+    return pool.subset(_listed(pool, options.files) if options.files is not None else options.draw(len(pool)))
+
+
+def _leave_labels_out(config: ConfigDict) -> None:
+    """Takes everything that could read a label out of a data set's config, and of those it wraps."""
+    if 'pipeline' in config:
+        config.pipeline = [step for step in config.pipeline if 'annotation' not in _type_name(step).lower()]
+        harden_pipeline(config.pipeline)
+    if 'data_prefix' in config:
+        config.data_prefix.pop('seg_map_path', None)
+    for inner in (config.get('dataset'), *(config.get('datasets') or ())):
+        if isinstance(inner, dict):
+            _leave_labels_out(inner)
+
+
+def _type_name(step: dict) -> str:
+    return step['type'] if isinstance(step['type'], str) else step['type'].__name__
+
+
+def _folder_config(config: ConfigDict, folder: Path) -> ConfigDict:
+    """A data set of all images below a folder, with the pipeline and classes of another data set."""
+    if not folder.is_dir():
+        raise TPAError(f'pool.folder {folder} is not a folder: give one with images.')
+    metainfo = DATASETS.build({**config, 'lazy_init': True}).metainfo
+    return ConfigDict(
+        type='BaseSegDataset',
+        data_prefix=dict(img_path=str(folder)),
+        img_suffix=_IMAGE_SUFFIXES,
+        metainfo=dict(classes=metainfo['classes'], palette=metainfo['palette']),
+        pipeline=config.pipeline,
+        test_mode=True,
+    )
+
+
+def _listed(pool: Pool, files: Sequence[str] | str) -> list[int]:
+    """Indices of the images that a list names: by their path in the data set, their name, or their bare stem."""
+    if isinstance(files, str):
+        if not Path(files).is_file():
+            raise TPAError(f'pool.files {files} is not a file: give a text file with one image per line, or a list.')
+        files = [line.strip() for line in Path(files).read_text(encoding='utf-8').splitlines() if line.strip()]
+    known: dict[str, int] = {}
+    for index, name in enumerate(pool.names()):
+        for key in (name, Path(name).name, Path(name).stem):
+            known.setdefault(key, index)
+    unknown = [name for name in files if name not in known]
+    if unknown:
+        raise TPAError(f'pool.files names {unknown[0]!r}, which is not in the data set ({len(unknown)} such names).')
+    return sorted({known[name] for name in files})

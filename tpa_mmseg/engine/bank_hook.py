@@ -1,0 +1,127 @@
+"""PrototypeBankHook: gives the TPASegmentor its bank before a test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mmengine.dist as dist
+from mmengine.hooks import Hook
+from mmengine.logging import print_log
+from mmengine.model import is_model_wrapper
+from mmengine.runner import Runner
+from mmseg.registry import HOOKS
+
+from ..core import PrototypeBank
+from ..core.bank_file import as_json
+from ..datasets import Pool, PoolOptions, build_pool
+from ..errors import TPAError
+from ..segmentors import TPASegmentor
+from .bank_builder import build_bank
+
+BANK_FILE = 'bank.safetensors'
+
+
+@HOOKS.register_module()
+class PrototypeBankHook(Hook):
+    """Before a test: takes the bank of the config, or a valid one in the work directory, or builds and saves one.
+
+    Args:
+        pool: Options of :class:`PoolOptions`; by default 100 images of the test set.
+        reuse: Whether a bank in the work directory that fits host, encoder, classes, pool and anchors is used again.
+    """
+
+    priority = 'VERY_HIGH'
+
+    def __init__(self, pool: dict | None = None, reuse: bool = True) -> None:
+        self.pool = pool_options(pool)
+        self.reuse = reuse
+
+    def before_test(self, runner: Runner) -> None:
+        model = unwrap(runner.model)
+        if not isinstance(model, TPASegmentor):
+            return
+        model.set_classes(runner.test_dataloader.dataset.metainfo)
+        if model.bank_scope == 'image':
+            return
+        if model.bank is None and model.bank_file is not None:
+            model.load_bank()
+        if model.bank is None:
+            self._find_or_build(runner, model)
+        print_log(describe(model), 'current')
+
+    def _find_or_build(self, runner: Runner, model: TPASegmentor) -> None:
+        pool = build_pool(runner.cfg.test_dataloader.dataset, self.pool)
+        path = Path(runner.work_dir) / BANK_FILE
+        # Rank 0 decides for all: the others may not see the file, or see it a moment later.
+        found = [self._find(path, model, pool) if self.reuse and dist.is_main_process() else None]
+        dist.broadcast_object_list(found)
+        bank = found[0]
+        if bank is None:
+            bank = build_bank(model, pool, runner.cfg.test_dataloader.get('num_workers', 0))
+            save_on_main(bank, path)
+        model.set_bank(bank, path)
+
+    @staticmethod
+    def _find(path: Path, model: TPASegmentor, pool: Pool) -> PrototypeBank | None:
+        """The bank in the work directory, if it is the one that would be built."""
+        if not path.exists():
+            return None
+        try:
+            bank = PrototypeBank.load(path)
+        except TPAError as error:
+            print_log(f'Building a new bank: {error}', 'current')
+            return None
+        expected = {**model.fingerprint(), 'pool': pool.fingerprint(), 'anchors': model.rule.as_dict()}
+        actual = {**bank.fingerprint, 'anchors': bank.rule.as_dict()}
+        changed = [part for part, value in expected.items() if actual.get(part) != as_json(value)]
+        if changed:
+            print_log(f'Building a new bank: {path} was made with another {", ".join(changed)}.', 'current')
+            return None
+        print_log(f'Using the bank {path} of an earlier run.', 'current')
+        return bank
+
+
+def pool_options(pool: dict | None) -> PoolOptions:
+    """Options of the pool from a config; a wrong key becomes a sentence."""
+    try:
+        return PoolOptions(**(pool or {}))
+    except TypeError as error:
+        raise TPAError(f'The pool options of PrototypeBankHook are wrong: {error}.') from error
+
+
+def save_on_main(bank: PrototypeBank, path: Path) -> None:
+    """Saves on rank 0. An error there is raised on every rank, so that none goes on alone."""
+    failure: list[str | None] = [None]
+    if dist.is_main_process():
+        try:
+            bank.save(path)
+        except TPAError as error:
+            failure[0] = str(error)
+    dist.broadcast_object_list(failure)
+    if failure[0] is not None:
+        raise TPAError(failure[0])
+
+
+def unwrap(model):
+    """The model itself, without what distributes it."""
+    return model.module if is_model_wrapper(model) else model
+
+
+def describe(model: TPASegmentor) -> str:
+    """One line about the bank in use: size, coverage, anchors."""
+    summary = model.bank_summary()
+    counts = summary['anchors_per_class']
+    names = model.dataset_meta['classes']
+    text = (
+        f'Bank of {summary["images"]} images: {summary["classes_covered"]} of {summary["num_classes"]} classes '
+        f'covered, {summary["anchors"]} anchors'
+    )
+    missing = [name for name, covered in zip(names, model.bank.covered.tolist(), strict=True) if not covered]
+    if missing:
+        shown = ', '.join(missing[:8]) + (', ...' if len(missing) > 8 else '')
+        text += f'; without a prototype: {shown}'
+    present = [(count, name) for count, name in zip(counts, names, strict=True) if count]
+    if present:
+        low, high = min(present), max(present)
+        text += f'; fewest {low[0]} ({low[1]}), most {high[0]} ({high[1]})'
+    return f'{text}.'

@@ -1,0 +1,76 @@
+"""Starting several ranks, on GPUs with nccl and on CPUs with gloo."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import torch
+import torch.distributed as dist
+from mmengine.dist import init_dist
+from mmseg.registry import MODEL_WRAPPERS
+from torch import nn
+
+from ..errors import TPAError
+
+LAUNCHERS = ('none', 'pytorch', 'slurm', 'mpi')
+# Where each launcher tells a process its rank, the number of ranks, and its place on its machine.
+_VARIABLES = {
+    'pytorch': ('RANK', 'WORLD_SIZE', 'LOCAL_RANK'),
+    'slurm': ('SLURM_PROCID', 'SLURM_NTASKS', 'SLURM_LOCALID'),
+    'mpi': ('OMPI_COMM_WORLD_RANK', 'OMPI_COMM_WORLD_SIZE', 'OMPI_COMM_WORLD_LOCAL_RANK'),
+}
+
+
+def init_distributed(launcher: str) -> None:
+    """Joins the group of ranks that a launcher started. Must run before the Runner is built.
+
+    mmengine's own start-up calls ``torch.cuda.set_device`` unconditionally, so on a machine without GPUs the group is
+    made here, with gloo; the Runner then finds it and leaves it alone.
+    """
+    if launcher == 'none' or dist.is_initialized():
+        return
+    missing = [name for name in _VARIABLES[launcher][:2] if name not in os.environ]
+    if missing:
+        raise TPAError(
+            f'--launcher {launcher} needs the variable {missing[0]}, which is not set: start with '
+            'tools/dist_test.sh or tools/slurm_test.sh, or use --launcher none.'
+        )
+    if torch.cuda.is_available():
+        init_dist(launcher, backend='nccl')
+        return
+    for name, source in zip(_VARIABLES['pytorch'], _VARIABLES[launcher], strict=True):
+        os.environ[name] = os.environ.get(source, '0')
+    os.environ.setdefault('MASTER_ADDR', _first_slurm_node() if launcher == 'slurm' else '127.0.0.1')
+    os.environ.setdefault('MASTER_PORT', '29500')
+    dist.init_process_group('gloo')
+
+
+def _first_slurm_node() -> str:
+    """The first machine of a list such as ``node[03-05,9],other``."""
+    nodes = os.environ.get('SLURM_STEP_NODELIST') or os.environ.get('SLURM_NODELIST', '127.0.0.1')
+    match = re.match(r'([^,\[]+)(?:\[(\w+))?', nodes)
+    return ''.join(part for part in match.groups() if part)
+
+
+@MODEL_WRAPPERS.register_module()
+class TestOnlyWrapper(nn.Module):
+    """Takes the place of DistributedDataParallel, which refuses a model without trainable parameters.
+
+    Every rank holds the same frozen model, so there is nothing to synchronise.
+    """
+
+    __test__ = False  # not a pytest class
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, *args, **kwargs):
+        return self.module(*args, **kwargs)
+
+    def test_step(self, data: dict) -> list:
+        return self.module.test_step(data)
+
+    def val_step(self, data: dict) -> list:
+        return self.module.val_step(data)

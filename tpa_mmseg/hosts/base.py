@@ -1,0 +1,121 @@
+"""What a host promises: the class probabilities of each image, as a ScoreMap."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import torch
+from mmengine.structures import PixelData
+from mmseg.models.segmentors.base import BaseSegmentor
+from mmseg.structures import SegDataSample
+from torch import Tensor
+
+from ..core import ScoreMap
+from ..errors import TPAError
+from ..weights import digest
+
+
+class Host(BaseSegmentor):
+    """A frozen segmentor that gives class probabilities. It runs alone, or inside a TPASegmentor.
+
+    Args:
+        num_classes: Number of classes, or None where it follows from the class names.
+        data_preprocessor: As in MMSegmentation.
+        return_scores: Also return full-size probabilities as ``seg_logits``. They take C x H x W floats per image.
+        nonfinite: What to do when the network returns NaN: ``'raise'``, or ``'keep'`` the host's label for such
+            pixels, which are then never anchors.
+        init_cfg, pretrained, train_cfg, test_cfg: Accepted because MMSegmentation passes them; not used.
+    """
+
+    def __init__(
+        self,
+        num_classes: int | None = None,
+        data_preprocessor: dict | None = None,
+        return_scores: bool = False,
+        nonfinite: str = 'raise',
+        init_cfg: dict | None = None,
+        pretrained: None = None,
+        train_cfg: dict | None = None,
+        test_cfg: dict | None = None,
+    ) -> None:
+        super().__init__(data_preprocessor=data_preprocessor, init_cfg=init_cfg)
+        if nonfinite not in ('raise', 'keep'):
+            raise TPAError(f"nonfinite must be 'raise' or 'keep', not {nonfinite!r}.")
+        self.num_classes = num_classes
+        self.return_scores = return_scores
+        self.nonfinite = nonfinite
+
+    @abstractmethod
+    def score_maps(
+        self, inputs: Tensor | Sequence[Tensor], data_samples: Sequence[SegDataSample] | None = None
+    ) -> list[ScoreMap]:
+        """The class probabilities of every image.
+
+        Args:
+            inputs: (N, 3, H, W) pre-processed images, or a list of (3, H, W) images of different sizes.
+            data_samples: Their samples; ``ori_shape`` is the size that the scores refer to. Without them it is the
+                size of the input.
+        """
+
+    @torch.no_grad()
+    def predict(
+        self, inputs: Tensor | Sequence[Tensor], data_samples: Sequence[SegDataSample] | None = None
+    ) -> list[SegDataSample]:
+        """Adds ``pred_sem_seg`` by the host's own rule (and ``seg_logits`` on request) to every sample."""
+        maps = self.score_maps(inputs, data_samples)
+        samples = list(data_samples) if data_samples is not None else [SegDataSample() for _ in maps]
+        for scores, sample in zip(maps, samples, strict=True):
+            sample.pred_sem_seg = PixelData(data=scores.labels()[None])
+            if self.return_scores:
+                sample.seg_logits = PixelData(data=scores.probabilities())
+        return samples
+
+    def fingerprint(self) -> dict:
+        """What identifies the host: a bank made with another one is refused."""
+        return {'type': type(self).__name__, 'num_classes': self.num_classes, 'weights': digest(self)}
+
+    def check_scores(self, scores: Tensor, sample: SegDataSample | None) -> Tensor:
+        """Refuses NaN with a sentence that names the image. Returns the scores."""
+        if self.nonfinite == 'raise' and torch.isnan(scores).any():
+            raise TPAError(
+                f'The host {type(self).__name__} returned NaN for {image_name(sample)}: check its weights and '
+                "precision, or set nonfinite='keep' in its config to keep its labels there."
+            )
+        return scores
+
+    def train(self, mode: bool = True) -> Host:
+        """Hosts are frozen: they stay in evaluation mode."""
+        return super().train(False)
+
+    def loss(self, inputs: Tensor, data_samples: Sequence[SegDataSample]) -> dict:
+        raise TPAError(f'{type(self).__name__} is training-free: run it with tools/test.py.')
+
+    def _forward(self, inputs: Tensor, data_samples: Sequence[SegDataSample] | None = None) -> list[Tensor]:
+        return [scores.log_band(0, scores.size[0]) for scores in self.score_maps(inputs, data_samples)]
+
+    def extract_feat(self, inputs: Tensor) -> Tensor:
+        raise TPAError(f'{type(self).__name__} has no extract_feat: ask for score_maps.')
+
+    def encode_decode(self, inputs: Tensor, batch_data_samples: Sequence[SegDataSample]) -> Tensor:
+        raise TPAError(f'{type(self).__name__} has no encode_decode: ask for score_maps.')
+
+
+def original_size(image: Tensor, sample: SegDataSample | None) -> tuple[int, int]:
+    """Height and width that labels of an image must have. Args: image (3, H, W)."""
+    shape = None if sample is None else sample.metainfo.get('ori_shape')
+    return tuple(int(side) for side in (shape or image.shape[-2:])[:2])
+
+
+def image_name(sample: SegDataSample | None) -> str:
+    """How to name an image in a message."""
+    path = None if sample is None else sample.metainfo.get('img_path')
+    return str(path) if path else 'an image without a file name'
+
+
+def split_batch(
+    inputs: Tensor | Sequence[Tensor], data_samples: Sequence[SegDataSample] | None
+) -> list[tuple[Tensor, SegDataSample | None]]:
+    """Pairs every (3, H, W) image of a batch with its sample."""
+    samples = [None] * len(inputs) if data_samples is None else data_samples
+    return list(zip(inputs, samples, strict=True))

@@ -1,0 +1,161 @@
+"""Any MMSegmentation segmentor as a host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+import torch.nn.functional as F
+from mmseg.models.decode_heads.decode_head import BaseDecodeHead
+from mmseg.models.segmentors import EncoderDecoder
+from mmseg.models.segmentors.base import BaseSegmentor
+from mmseg.registry import MODELS
+from mmseg.structures import SegDataSample
+from torch import Tensor, nn
+
+from ..core import ClassProbabilities, DecisionRule, QueryScores, Resized, RowSource, ScoreMap
+from ..errors import TPAError
+from ..weights import load_into, load_state_dict
+from .base import Host, original_size, split_batch
+
+# Heads that classify masks: their class scores are sums of mask probabilities, not logits.
+_MASK_CLASSIFIERS = ('MaskFormerHead', 'Mask2FormerHead', 'SideAdapterCLIPHead')
+
+
+@MODELS.register_module()
+class SegmentorHost(Host):
+    """Wraps a registered segmentor (EncoderDecoder, cascades, mask classifiers) without changing it.
+
+    Its own ``inference`` (whole or slide) gives scores at the network's size or lower; they are resized and decided
+    band by band with the segmentor's own rule, so that the labels are those of its ``predict``.
+
+    Args:
+        segmentor: Config of the segmentor, or the segmentor.
+        checkpoint: Weights file for it (MMSegmentation's own or safetensors).
+        output: ``'logits'``, ``'probabilities'`` (non-negative, need not sum to one), or ``'auto'``: by the head.
+        **kwargs: As for :class:`Host`.
+    """
+
+    def __init__(
+        self,
+        segmentor: dict | BaseSegmentor,
+        checkpoint: str | None = None,
+        output: str = 'auto',
+        data_preprocessor: dict | nn.Module | None = None,
+        **kwargs,
+    ) -> None:
+        if not isinstance(segmentor, BaseSegmentor):
+            segmentor = MODELS.build(segmentor)
+        super().__init__(data_preprocessor=data_preprocessor or segmentor.data_preprocessor, **kwargs)
+        if not hasattr(segmentor, 'inference'):
+            raise TPAError(f'{type(segmentor).__name__} has no inference(): it cannot be a SegmentorHost.')
+        if checkpoint is not None:
+            load_into(segmentor, load_state_dict(checkpoint), checkpoint)
+        self.segmentor = segmentor.requires_grad_(False).eval()
+        self.head = _last_head(segmentor)
+        # One output channel stands for two classes, the second where it exceeds the head's threshold.
+        self.binary = getattr(segmentor, 'out_channels', None) == 1
+        self.num_classes = 2 if self.binary else getattr(segmentor, 'num_classes', None) or self.head.num_classes
+        if output not in ('auto', 'logits', 'probabilities'):
+            raise TPAError(f"SegmentorHost.output must be 'auto', 'logits' or 'probabilities', not {output!r}.")
+        if output == 'auto':
+            output = 'probabilities' if type(self.head).__name__ in _MASK_CLASSIFIERS else 'logits'
+        self.output = output
+
+    def score_maps(
+        self, inputs: Tensor | Sequence[Tensor], data_samples: Sequence[SegDataSample] | None = None
+    ) -> list[ScoreMap]:
+        if isinstance(inputs, Tensor):
+            return self._batch_maps(inputs, data_samples)
+        return [
+            scores
+            for image, sample in split_batch(inputs, data_samples)
+            for scores in self._batch_maps(image[None], None if sample is None else [sample])
+        ]
+
+    def fingerprint(self) -> dict:
+        return {**super().fingerprint(), 'type': type(self.segmentor).__name__}
+
+    def _batch_maps(self, inputs: Tensor, data_samples: Sequence[SegDataSample] | None) -> list[ScoreMap]:
+        size = tuple(inputs.shape[-2:])
+        if data_samples is None:
+            plain = {'ori_shape': size, 'img_shape': size, 'pad_shape': size, 'padding_size': [0] * 4}
+            metas = [dict(plain) for _ in inputs]
+        else:
+            metas = [sample.metainfo for sample in data_samples]
+        with self._unresized(metas):
+            batch = self.segmentor.inference(inputs, metas)
+        maps = []
+        for image, scores, (_, sample) in zip(inputs, batch, split_batch(inputs, data_samples), strict=True):
+            self.check_scores(scores, sample)
+            maps.append(self._score_map(scores, size, original_size(image, sample), sample))
+        return maps
+
+    @contextmanager
+    def _unresized(self, metas: list[dict]) -> Iterator[None]:
+        """Keeps the head from blowing its scores up to the network's size where bands can do that later."""
+        plain = (
+            isinstance(self.segmentor, EncoderDecoder)
+            and type(self.head).predict_by_feat is BaseDecodeHead.predict_by_feat
+            and self.segmentor.test_cfg.get('mode', 'whole') == 'whole'
+            and not any(meta.get('flip') or any(_padding(meta)) for meta in metas)
+        )
+        if plain:
+            self.head.predict_by_feat = lambda scores, metas: scores
+        try:
+            yield
+        finally:
+            if plain:
+                del self.head.predict_by_feat
+
+    def _score_map(
+        self, scores: Tensor, network: tuple[int, int], size: tuple[int, int], sample: SegDataSample | None
+    ) -> ScoreMap:
+        """Args: scores (C, h, w) as the segmentor gave them; network: size of its input; size: of the labels."""
+        align_corners = self.segmentor.align_corners
+        source: Tensor | RowSource = scores
+        if tuple(scores.shape[-2:]) == network:
+            source = _remove_padding_and_flip(scores, {} if sample is None else sample.metainfo)
+        elif size != network:
+            source = Resized(scores, network, align_corners)
+        if self.binary:
+            if isinstance(source, Resized):
+                source = Resized(_against_zero(scores), network, align_corners)
+            else:
+                source = _against_zero(source)
+            rule = DecisionRule(threshold=self.head.threshold)
+            return QueryScores(source, size, rule=rule, align_corners=align_corners)
+        kind = QueryScores if self.output == 'logits' else ClassProbabilities
+        return kind(source, size, align_corners=align_corners)
+
+
+def _against_zero(logit: Tensor) -> Tensor:
+    """(1, h, w) logit -> (2, h, w) whose softmax is (1 - sigmoid, sigmoid)."""
+    return F.pad(logit, (0, 0, 0, 0, 1, 0))
+
+
+def _last_head(segmentor: BaseSegmentor) -> nn.Module:
+    """The head whose output counts: cascades have several."""
+    head = getattr(segmentor, 'decode_head', None)
+    if head is None:
+        raise TPAError(f'{type(segmentor).__name__} has no decode_head: it cannot be a SegmentorHost.')
+    return head[-1] if isinstance(head, nn.ModuleList) else head
+
+
+def _padding(meta: dict) -> Sequence[int]:
+    """(left, right, top, bottom) that the data preprocessor added."""
+    return meta.get('img_padding_size', meta.get('padding_size', (0, 0, 0, 0)))
+
+
+def unpad(image: Tensor, meta: dict) -> Tensor:
+    """(..., H, W) without the padding that the data preprocessor added."""
+    left, right, top, bottom = _padding(meta)
+    return image[..., top : image.shape[-2] - bottom, left : image.shape[-1] - right]
+
+
+def _remove_padding_and_flip(scores: Tensor, meta: dict) -> Tensor:
+    scores = unpad(scores, meta)
+    if meta.get('flip'):
+        scores = torch.flip(scores, (-1 if meta.get('flip_direction') == 'horizontal' else -2,))
+    return scores

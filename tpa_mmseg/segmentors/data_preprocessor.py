@@ -1,0 +1,30 @@
+"""MMSegmentation's data preprocessor for batches whose images differ in size."""
+
+from __future__ import annotations
+
+from mmseg.models.data_preprocessor import SegDataPreProcessor
+from mmseg.registry import MODELS
+
+
+@MODELS.register_module()
+class TPADataPreProcessor(SegDataPreProcessor):
+    """Like ``SegDataPreProcessor``, but a test batch of different sizes stays a list of (3, H, W) images.
+
+    Hosts give every image of such a list the numbers it gets alone.
+    """
+
+    def forward(self, data: dict, training: bool = False) -> dict:
+        sizes = {tuple(image.shape[-2:]) for image in data['inputs']}
+        if training or len(sizes) == 1:
+            return super().forward(data, training)
+        samples = data.get('data_samples')
+        single = [
+            super(TPADataPreProcessor, self).forward(
+                {'inputs': [image], 'data_samples': None if samples is None else [samples[i]]}
+            )
+            for i, image in enumerate(data['inputs'])
+        ]
+        return {
+            'inputs': [part['inputs'][0] for part in single],
+            'data_samples': None if samples is None else [part['data_samples'][0] for part in single],
+        }
