@@ -1,0 +1,115 @@
+"""TimmEncoder: any vision transformer of timm as the frozen dense encoder."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+
+import torch
+from mmseg.registry import MODELS
+from timm.data import IMAGENET_DEFAULT_MEAN, IMAGENET_DEFAULT_STD
+from timm.models.vision_transformer import VisionTransformer
+from timm.models.vision_transformer_sam import VisionTransformerSAM
+from torch import Tensor
+
+from ..errors import TPAError
+from .base import Encoder, resize
+from .position import RULES, PositionTable, rule_of_family
+from .timm_models import build_network, full_name
+
+
+@MODELS.register_module()
+class TimmEncoder(Encoder):
+    """Patch features after the final norm of a timm vision transformer; the neck's output for SAM.
+
+    SAM has one input size, to which every image is stretched.
+
+    Args:
+        model: A timm name (``vit_base_patch8_224.dino``), or a dict with the ``type`` of a timm class
+            (``VisionTransformer`` unless given) and the arguments of its constructor.
+        pretrained: True for the weights of the name's tag, from the weights folder or the hub; another tag; a file in
+            timm's format or that of the original release; False for random weights.
+        position: How the position table is resized to the image's grid: a key of
+            :data:`~tpa_mmseg.encoders.position.RULES`, or ``'auto'`` for the rule of the model's family.
+        mean: Statistics with which the network's input is normalised, in units of 0 to 1; those of the weights unless
+            given, ImageNet's for a dict.
+        std: The same for the standard deviation.
+        short_side: As in :class:`Encoder`.
+        precision: As in :class:`Encoder`.
+    """
+
+    def __init__(
+        self,
+        model: str | dict = 'vit_base_patch14_dinov2.lvd142m',
+        pretrained: bool | str | os.PathLike = True,
+        position: str = 'auto',
+        mean: Sequence[float] | None = None,
+        std: Sequence[float] | None = None,
+        short_side: int | None = None,
+        precision: str = 'float32',
+    ) -> None:
+        if position not in ('auto', *RULES):
+            raise TPAError(f'The position rule of an encoder is one of auto, {", ".join(RULES)}, not {position!r}.')
+        network = build_network(model, pretrained)
+        name = full_name(network)
+        statistics = getattr(network, 'pretrained_cfg', {})
+        super().__init__(
+            network,
+            dim=network.num_features,
+            patch=network.patch_embed.feat_ratio(),
+            mean=mean or statistics.get('mean', IMAGENET_DEFAULT_MEAN),
+            std=std or statistics.get('std', IMAGENET_DEFAULT_STD),
+            short_side=short_side,
+            precision=precision,
+        )
+        # From a config file a dict arrives as mmengine's own kind of dict; a fingerprint holds plain JSON.
+        self.model = name or json.loads(json.dumps(model, default=str))
+        self.fixed_size = tuple(network.patch_embed.img_size) if isinstance(network, VisionTransformerSAM) else None
+        if self.fixed_size and short_side:
+            raise TPAError(f'{name or "SAM"} sees every image at {self.fixed_size}: leave short_side out.')
+        self.position = self._position_rule(position, name)
+
+    def _position_rule(self, position: str, name: str | None) -> str:
+        """Resolves ``'auto'`` and makes the table of a plain vision transformer; the others have rules of their own."""
+        rule = (rule_of_family(name) if name else 'timm') if position == 'auto' else position
+        network = self.network
+        self._table = None
+        if type(network) is VisionTransformer and network.pos_embed is not None:
+            prefix = 0 if network.no_embed_class else network.num_prefix_tokens
+            self._table = PositionTable(rule, network.patch_embed.grid_size, prefix)
+        elif rule != 'timm':
+            raise TPAError(
+                f'{name or type(network).__name__} has no position table to resize by position={rule!r}: leave it out.'
+            )
+        return rule
+
+    def input_size(self, height: int, width: int) -> tuple[int, int]:
+        return self.fixed_size or super().input_size(height, width)
+
+    def dense(self, images: Tensor) -> Tensor:
+        """As in :class:`Encoder`; images of any size for SAM, which are stretched to its one input size."""
+        return super().dense(resize(images, self.fixed_size) if self.fixed_size else images)
+
+    def encode(self, images: Tensor) -> Tensor:
+        if self.fixed_size:
+            return self.network.forward_features(images)
+        grid = (images.shape[2] // self.patch, images.shape[3] // self.patch)
+        tokens = self._tokens(images, grid) if self._table else self.network.forward_features(images)
+        patches = tokens[:, self.network.num_prefix_tokens :]
+        return patches.transpose(1, 2).unflatten(2, grid)
+
+    def _tokens(self, images: Tensor, grid: tuple[int, int]) -> Tensor:
+        """timm's ``forward_features`` with the position table of our choice: (B, prefix + h * w, D)."""
+        vit = self.network
+        table = self._table.at(vit.pos_embed, grid)
+        patches = vit.patch_embed(images).flatten(1, 2)
+        prefix = [token.expand(len(images), -1, -1) for token in (vit.cls_token, vit.reg_token) if token is not None]
+        if vit.no_embed_class:
+            tokens = torch.cat([*prefix, patches + table], dim=1)
+        else:
+            tokens = torch.cat([*prefix, patches], dim=1) + table
+        return vit.norm(vit.blocks(vit.norm_pre(tokens)))
+
+    def fingerprint(self) -> dict:
+        return {**super().fingerprint(), 'model': self.model, 'position': self.position}

@@ -1,0 +1,160 @@
+"""timm networks by name or config, with weights from a file, the weights folder or the hub."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+import timm
+import timm.models
+from timm.models.vision_transformer_sam import VisionTransformerSAM
+from torch import Tensor, nn
+
+from ..errors import TPAError
+from ..weights import SUFFIXES, does_not_fit, explain_download, find, load_into, load_state_dict, misfit, weights_dir
+
+# What files hold beyond an encoder: classifiers, poolings, MAE's decoder and the tokens that stand for masked patches.
+_BEYOND_ENCODER = ('head', 'fc_norm', 'attn_pool', 'decoder', 'mask_token')
+
+
+def build_network(model: str | Mapping, pretrained: bool | str | os.PathLike) -> nn.Module:
+    """Builds a vision transformer without a classifier.
+
+    Args:
+        model: A timm name with or without a tag, or a dict with the ``type`` of a timm class (``VisionTransformer``
+            unless given) and the arguments of its constructor.
+        pretrained: True for the weights of the name's tag, another tag, a file, or False for random weights.
+    """
+    path = _as_path(pretrained)
+    if not isinstance(model, str):
+        if pretrained and path is None:
+            raise TPAError(
+                f'A model given as a dict has no weights to download: set pretrained to a file, not {pretrained!r} '
+                '(or to False for random weights).'
+            )
+        network = _from_config(model)
+    else:
+        network = _from_name(model, pretrained if isinstance(pretrained, str) and path is None else None)
+        if pretrained and path is None:
+            path = _find_weights(network.pretrained_cfg)
+    if path is not None:
+        load_file(network, path)
+    elif pretrained:
+        _download(network)
+    return network
+
+
+def full_name(network: nn.Module) -> str | None:
+    """The canonical timm name, such as ``vit_base_patch8_224.dino``; None for a network built from a dict."""
+    config = getattr(network, 'pretrained_cfg', None)
+    return '.'.join(filter(None, (config['architecture'], config['tag']))) if config else None
+
+
+def load_file(network: nn.Module, path: str | os.PathLike) -> None:
+    """Loads a file in timm's own format or in that of the original release (DINO, DINOv2, MAE, SAM)."""
+    state = load_state_dict(path)
+    name = full_name(network) or type(network).__name__
+    if isinstance(network, VisionTransformerSAM) and 'patch_embed.proj.weight' in state:
+        # timm translates SAM's own names only where it sees the whole of SAM, not the image encoder alone.
+        state = {f'image_encoder.{key}': tensor for key, tensor in state.items()}
+    misfits = _of_other_geometry(state, network)
+    if misfits:
+        raise does_not_fit(path, name, misfits)
+    try:
+        state = _converter(network)(state, network)
+    except (RuntimeError, LookupError) as error:
+        raise does_not_fit(path, name, [str(error).splitlines()[0]]) from error
+    load_into(network, state, path, unused=_BEYOND_ENCODER, model=name)
+
+
+def _as_path(pretrained: bool | str | os.PathLike) -> Path | None:
+    """The file that ``pretrained`` names, None where it is a tag or no name at all."""
+    if isinstance(pretrained, bool):
+        return None
+    path = Path(pretrained)
+    return path if path.suffix in SUFFIXES or path.name != str(pretrained) or path.is_file() else None
+
+
+def _from_name(name: str, tag: str | None) -> nn.Module:
+    architecture, _, own_tag = name.partition('.')
+    if not timm.is_model(architecture):
+        close = difflib.get_close_matches(architecture, timm.list_models(), n=3)
+        hint = f'did you mean {", ".join(close)}?' if close else 'timm.list_models() lists them.'
+        raise TPAError(f'timm {timm.__version__} has no model {name!r}: {hint}')
+    tag = tag or own_tag
+    tags = [known.partition('.')[2] for known in timm.models.get_arch_pretrained_cfgs(architecture)]
+    if tag and tag not in tags:
+        raise TPAError(
+            f'timm {timm.__version__} has no weights {tag!r} for {architecture}: '
+            f'choose one of {", ".join(tags) or "its other models"}, or give a file.'
+        )
+    create = partial(timm.create_model, f'{architecture}.{tag}' if tag else architecture)
+    return _construct(create, name, sam=architecture.startswith('samvit_'))
+
+
+def _from_config(config: Mapping) -> nn.Module:
+    arguments = dict(config)
+    name = arguments.pop('type', 'VisionTransformer')
+    model = getattr(timm.models, name, None)
+    if not isinstance(model, type):
+        raise TPAError(f'timm {timm.__version__} has no class {name!r}: name one such as VisionTransformer or Eva.')
+    return _construct(partial(model, **arguments), name, sam=issubclass(model, VisionTransformerSAM))
+
+
+def _construct(create: Callable[..., nn.Module], name: str, sam: bool) -> nn.Module:
+    """Builds a network without a classifier, for images of any size (SAM: of its one size)."""
+    # SAM's own LayerNorms divide with 1e-6, timm's port of it with 1e-5.
+    options = {'norm_layer': partial(nn.LayerNorm, eps=1e-6)} if sam else {'dynamic_img_size': True}
+    try:
+        network = create(num_classes=0, **options)
+    except TypeError as error:
+        raise TPAError(
+            f'{name} cannot be built as an encoder ({error}): an encoder is a vision transformer for images of any '
+            'size, such as vit_base_patch14_dinov2.lvd142m.'
+        ) from error
+    if not (hasattr(network, 'patch_embed') and hasattr(network, 'blocks')):
+        raise TPAError(f'{name} is not a vision transformer: name one such as vit_base_patch14_dinov2.lvd142m.')
+    return network
+
+
+def _converter(network: nn.Module) -> Callable[[dict, nn.Module], dict]:
+    """timm's function that translates the files it knows; every file of models there has one of its own."""
+    return getattr(sys.modules[type(network).__module__], 'checkpoint_filter_fn', lambda state, _: state)
+
+
+def _of_other_geometry(state: Mapping[str, Tensor], network: nn.Module) -> list[str]:
+    """The patch kernel and position table of another patch or image size, which timm would resample in silence."""
+    own = network.state_dict()
+    misfits = []
+    kernel = state.get('patch_embed.proj.weight')
+    if kernel is not None and kernel.dim() == 4 and kernel.shape[2:] != own['patch_embed.proj.weight'].shape[2:]:
+        misfits.append(misfit('patch_embed.proj.weight', kernel, own['patch_embed.proj.weight']))
+    table = state.get('pos_embed')
+    if table is not None and table.dim() == 3 and 'pos_embed' in own:
+        # Files differ in how many tokens before the patches have an entry; timm sorts that out.
+        extra = table.shape[1] - network.patch_embed.num_patches
+        if not 0 <= extra <= network.num_prefix_tokens:
+            misfits.append(misfit('pos_embed', table, own['pos_embed']))
+    return misfits
+
+
+def _find_weights(config: Mapping) -> Path | None:
+    """The weights of a named model in the weights folder, under timm's name or that of the original release."""
+    names = [f'{config["architecture"]}.{config["tag"]}', Path(config.get('url') or '').stem]
+    return next((path for path in map(find, filter(None, names)) if path), None)
+
+
+def _download(network: nn.Module) -> None:
+    """Loads the weights of a named model with timm's own download code."""
+    config, name = network.pretrained_cfg, full_name(network)
+    if not (config.get('hf_hub_id') or config.get('url')):
+        raise TPAError(f'timm offers no weights for {name}: set pretrained to a file (or to False for random weights).')
+    files = config.get('url')
+    if config.get('hf_hub_id'):
+        files = f'{config.get("hf_hub_filename") or "model.safetensors"} of the hub repository {config["hf_hub_id"]}'
+    with explain_download(name, files, weights_dir() / f'{name}.safetensors'):
+        timm.models.load_pretrained(network, num_classes=0, filter_fn=_converter(network))
