@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import torch
 from mmengine.structures import PixelData
 from mmseg.models.segmentors.base import BaseSegmentor
+from mmseg.registry import MODELS
 from mmseg.structures import SegDataSample
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..core import ScoreMap
 from ..errors import TPAError
@@ -31,7 +32,7 @@ class Host(BaseSegmentor):
     def __init__(
         self,
         num_classes: int | None = None,
-        data_preprocessor: dict | None = None,
+        data_preprocessor: dict | nn.Module | None = None,
         return_scores: bool = False,
         nonfinite: str = 'raise',
         init_cfg: dict | None = None,
@@ -39,7 +40,7 @@ class Host(BaseSegmentor):
         train_cfg: dict | None = None,
         test_cfg: dict | None = None,
     ) -> None:
-        super().__init__(data_preprocessor=data_preprocessor, init_cfg=init_cfg)
+        super().__init__(data_preprocessor=build_preprocessor(data_preprocessor), init_cfg=init_cfg)
         if nonfinite not in ('raise', 'keep'):
             raise TPAError(f"nonfinite must be 'raise' or 'keep', not {nonfinite!r}.")
         self.num_classes = num_classes
@@ -99,6 +100,11 @@ class Host(BaseSegmentor):
 
     def encode_decode(self, inputs: Tensor, batch_data_samples: Sequence[SegDataSample]) -> Tensor:
         raise TPAError(f'{type(self).__name__} has no encode_decode: ask for score_maps.')
+
+
+def build_preprocessor(data_preprocessor: dict | nn.Module | None) -> nn.Module | None:
+    """Builds it from mmseg's registry; mmengine alone would look in its own when no default scope is set."""
+    return MODELS.build(data_preprocessor) if isinstance(data_preprocessor, dict) else data_preprocessor
 
 
 def original_size(image: Tensor, sample: SegDataSample | None) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import torch
 import torch.nn.functional as F
+from mmengine.config import ConfigDict
 from mmseg.models.decode_heads.decode_head import BaseDecodeHead
 from mmseg.models.segmentors import EncoderDecoder
 from mmseg.models.segmentors.base import BaseSegmentor
@@ -46,12 +47,12 @@ class SegmentorHost(Host):
         **kwargs,
     ) -> None:
         if not isinstance(segmentor, BaseSegmentor):
-            segmentor = MODELS.build(segmentor)
+            segmentor = MODELS.build(ConfigDict(segmentor))  # mmseg reads its configs by attribute
         super().__init__(data_preprocessor=data_preprocessor or segmentor.data_preprocessor, **kwargs)
         if not hasattr(segmentor, 'inference'):
             raise TPAError(f'{type(segmentor).__name__} has no inference(): it cannot be a SegmentorHost.')
         if checkpoint is not None:
-            load_into(segmentor, load_state_dict(checkpoint), checkpoint)
+            load_into(segmentor, load_state_dict(checkpoint), checkpoint, unused=('auxiliary_head.', 'data_preprocessor.'))
         self.segmentor = segmentor.requires_grad_(False).eval()
         self.head = _last_head(segmentor)
         # One output channel stands for two classes, the second where it exceeds the head's threshold.

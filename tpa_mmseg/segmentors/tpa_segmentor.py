@@ -18,7 +18,7 @@ from ..core.bank_file import check_fingerprint
 from ..encoders import Encoder, Normalisation
 from ..errors import TPAError
 from ..hosts import Host, SegmentorHost
-from ..hosts.base import image_name, split_batch
+from ..hosts.base import build_preprocessor, image_name, split_batch
 from ..hosts.segmentor_host import unpad
 from .feature_cache import FeatureCache
 
@@ -61,7 +61,8 @@ class TPASegmentor(BaseSegmentor):
     ) -> None:
         host = _build(host, 'host')
         encoder = _build(encoder, 'encoder')
-        super().__init__(data_preprocessor=data_preprocessor or host.data_preprocessor, init_cfg=init_cfg)
+        preprocessor = build_preprocessor(data_preprocessor) or host.data_preprocessor
+        super().__init__(data_preprocessor=preprocessor, init_cfg=init_cfg)
         self.host = host if isinstance(host, Host) else SegmentorHost(host)
         self.encoder = encoder
         if bank_scope not in ('pool', 'image'):
