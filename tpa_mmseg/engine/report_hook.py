@@ -1,0 +1,74 @@
+"""ReportHook: the final tables, and results.json in the work directory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from mmengine.dist import is_main_process
+from mmengine.hooks import Hook
+from mmengine.model import is_model_wrapper
+from mmengine.runner import Runner
+from mmseg.registry import HOOKS
+
+from ..evaluation import HostTPAMetric, summary
+from ..utils import atomic_write
+
+
+@HOOKS.register_module()
+class ReportHook(Hook):
+    """Prints what host and TPA scored at the end of a test, and writes it down.
+
+    Needs a :class:`HostTPAMetric` in the evaluator; where there is none, or it only writes label maps, there is
+    nothing to report.
+
+    Args:
+        file_name: Name of the report in the work directory.
+    """
+
+    # After mmengine's LoggerHook, so that the tables are the last thing in the log.
+    priority = 'VERY_LOW'
+
+    def __init__(self, file_name: str = 'results.json') -> None:
+        self.file_name = file_name
+
+    def after_test_epoch(self, runner: Runner, metrics: dict[str, float] | None = None) -> None:
+        """Prints and writes the report, on rank 0 only."""
+        reports = [m.report for m in runner.test_loop.evaluator.metrics if isinstance(m, HostTPAMetric) and m.report]
+        if not is_main_process() or not reports:
+            return
+        report = {**with_bank(reports[0], _bank_summary(runner)), 'config': _config_name(runner)}
+        path = Path(runner.work_dir) / self.file_name
+        with atomic_write(path, 'w') as file:
+            json.dump(report, file, indent=2, ensure_ascii=False, allow_nan=False)
+            file.write('\n')
+        runner.logger.info(f'\n{summary(report)}\nWritten to {path}')
+
+
+def with_bank(report: dict, bank: dict | None) -> dict:
+    """Adds what is known about the bank to a report: its anchors to their classes, the rest as ``bank``.
+
+    Args:
+        report: As :class:`HostTPAMetric` makes it; it is not changed.
+        bank: As the model's ``bank_summary`` gives it, or None without a bank.
+    """
+    bank = dict(bank) if bank is not None else None
+    anchors = bank.pop('anchors_per_class', None) if bank is not None else None
+    per_class = report['per_class']
+    if anchors is not None:
+        per_class = [{**entry, 'anchors': int(count)} for entry, count in zip(per_class, anchors, strict=True)]
+    return {**report, 'per_class': per_class, 'bank': bank}
+
+
+def _bank_summary(runner: Runner) -> dict | None:
+    model = runner.model.module if is_model_wrapper(runner.model) else runner.model
+    return model.bank_summary() if hasattr(model, 'bank_summary') else None
+
+
+def _config_name(runner: Runner) -> str | None:
+    """The config's file, relative to the current directory where it lies below it."""
+    if runner.cfg.filename is None:
+        return None
+    path = Path(runner.cfg.filename).resolve()
+    here = Path.cwd().resolve()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)

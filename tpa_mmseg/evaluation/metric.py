@@ -1,0 +1,206 @@
+"""HostTPAMetric: what a host scores and what TPA makes of it, from one pass over the data."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from mmengine.evaluator import BaseMetric
+from mmengine.logging import print_log
+from mmseg.evaluation import IoUMetric
+from mmseg.registry import METRICS
+from PIL import Image
+from torch import Tensor
+
+from ..errors import TPAError
+from ..utils import atomic_write
+from .summary import SCORES
+
+
+@METRICS.register_module()
+class HostTPAMetric(BaseMetric):
+    """Scores host and TPA like MMSegmentation's IoUMetric, to the last digit.
+
+    A data sample holds TPA's labels as ``pred_sem_seg`` and the host's as ``host_sem_seg``. Without the latter
+    ``pred_sem_seg`` is the host's own and there is nothing to compare.
+
+    Args:
+        ignore_index: Pixels of the truth with this label do not count.
+        nan_to_num: What a class scores that occurs neither in the truth nor in the prediction; by default it is left
+            out of the means.
+        output_dir: Where to write the predicted label maps, one PNG per image; by default they are not written.
+        format_only: Only write the label maps: for test sets without ground truth.
+        collect_device: How ranks send their results: ``'gpu'`` through the process group (gloo on a CPU as well),
+            ``'cpu'`` through files in the current directory, which all nodes must share.
+        prefix: Put before the names of the scores.
+
+    Attributes:
+        report: On rank 0 after the evaluation: ``host``, ``tpa``, ``delta`` and ``per_class``, ready for JSON.
+    """
+
+    # An empty prefix is meant: BaseMetric warns about none.
+    default_prefix = ''
+
+    def __init__(
+        self,
+        ignore_index: int = 255,
+        nan_to_num: float | None = None,
+        output_dir: str | None = None,
+        format_only: bool = False,
+        collect_device: str = 'gpu',
+        prefix: str | None = None,
+    ) -> None:
+        super().__init__(collect_device=collect_device, prefix=prefix)
+        if format_only and output_dir is None:
+            raise TPAError('format_only=True writes label maps and nothing else: give the evaluator an output_dir.')
+        self.ignore_index = ignore_index
+        self.nan_to_num = nan_to_num
+        self.output_dir = None if output_dir is None else Path(output_dir)
+        self.format_only = format_only
+        self.report: dict | None = None
+
+    def process(self, data_batch: dict, data_samples: Sequence[dict]) -> None:
+        """Counts the pixels of every image, and writes its label map where asked to."""
+        for sample in data_samples:
+            prediction = sample['pred_sem_seg']['data'].squeeze(0)
+            if self.output_dir is not None:
+                self._write_labels(sample, prediction)
+            # A record must not be None, which mmengine drops, nor a NamedTuple, which it turns into a tuple.
+            record = {'img_path': sample.get('img_path')}
+            if not self.format_only:
+                truth = self._truth(sample, prediction)
+                record['prediction'] = self._count(prediction, truth)
+                if 'host_sem_seg' in sample:
+                    record['host'] = self._count(sample['host_sem_seg']['data'].squeeze(0), truth)
+            self.results.append(record)
+
+    def compute_metrics(self, results: list[dict]) -> dict[str, float]:
+        """The scores of all images; fills :attr:`report`. Args: results, one record per image."""
+        self.report = None
+        if self.output_dir is not None:
+            self._report_label_maps(results)
+        if self.format_only:
+            return {}
+        prediction, prediction_iou = self._score([record['prediction'] for record in results])
+        support = sum(record['prediction'][3].long() for record in results).tolist()
+        if not all('host' in record for record in results):
+            self.report = _report(self.dataset_meta['classes'], support, prediction, prediction_iou)
+            return prediction
+        host, host_iou = self._score([record['host'] for record in results])
+        self.report = _report(self.dataset_meta['classes'], support, host, host_iou, prediction, prediction_iou)
+        return {
+            **prediction,
+            **{f'host_{name}': host[name] for name in SCORES},
+            **{f'gain_{name}': round(prediction[name] - host[name], 2) for name in SCORES},
+        }
+
+    def _truth(self, sample: dict, prediction: Tensor) -> Tensor:
+        """(H, W) labels of the truth on the prediction's device, checked against prediction and class list."""
+        image = sample.get('img_path')
+        if 'gt_sem_seg' not in sample:
+            raise TPAError(
+                f'{image} has no ground truth to score: add LoadAnnotations to the test pipeline, or set '
+                'format_only=True and output_dir in the evaluator to write label maps only.'
+            )
+        truth = sample['gt_sem_seg']['data'].squeeze(0).to(prediction)
+        if truth.shape != prediction.shape:
+            raise TPAError(
+                f'The ground truth of {image} is {_size(truth)} pixels but its prediction {_size(prediction)}: '
+                'load the annotations after the last Resize of the test pipeline.'
+            )
+        num_classes = len(self.dataset_meta['classes'])
+        strangers = truth[((truth < 0) | (truth >= num_classes)) & (truth != self.ignore_index)]
+        if strangers.numel():
+            raise TPAError(
+                f'The ground truth of {image} has label {int(strangers[0])}, but the data set names {num_classes} '
+                f'classes (0 to {num_classes - 1}, {self.ignore_index} is ignored): check its classes and '
+                'reduce_zero_label.'
+            )
+        return truth
+
+    def _count(self, prediction: Tensor, truth: Tensor) -> tuple[Tensor, ...]:
+        """Pixels per class, (C,) each: intersection, union, prediction, truth."""
+        return IoUMetric.intersect_and_union(prediction, truth, len(self.dataset_meta['classes']), self.ignore_index)
+
+    def _score(self, areas: list[tuple[Tensor, ...]]) -> tuple[dict[str, float], list[float]]:
+        """aAcc, mIoU and mAcc, and the IoU of every class, all in percent with two decimals."""
+        # Summed and rounded in float32, image by image, because IoUMetric does: the numbers are to be the same.
+        totals = [sum(images) for images in zip(*areas, strict=True)]
+        values = IoUMetric.total_area_to_metrics(*totals, ['mIoU'], self.nan_to_num)
+        scores = {
+            'aAcc': _percent(np.nanmean(values['aAcc'])),
+            'mIoU': _percent(np.nanmean(values['IoU'])),
+            'mAcc': _percent(np.nanmean(values['Acc'])),
+        }
+        return scores, [_percent(iou) for iou in values['IoU']]
+
+    def _write_labels(self, sample: dict, prediction: Tensor) -> None:
+        labels = prediction.cpu().numpy()
+        # The files of a data set that reduces label zero count from one, and so do its test servers.
+        if sample.get('reduce_zero_label', False):
+            labels = labels + 1
+        labels = labels.astype(np.uint16 if len(self.dataset_meta['classes']) > 255 else np.uint8)
+        with atomic_write(self.output_dir / _label_name(sample['img_path'])) as file:
+            Image.fromarray(labels).save(file, format='PNG')
+
+    def _report_label_maps(self, results: list[dict]) -> None:
+        print_log(f'Label maps are in {self.output_dir}', logger='current')
+        owners: dict[str, str] = {}
+        for record in results:
+            name, image = _label_name(record['img_path']), record['img_path']
+            if owners.setdefault(name, image) != image:
+                print_log(
+                    f'{owners[name]} and {image} share the label map {name}, and one of them was overwritten: test '
+                    'the folders one at a time to keep both.',
+                    logger='current',
+                    level=logging.WARNING,
+                )
+                return
+
+
+def _report(
+    classes: Sequence[str],
+    support: list[int],
+    host: dict[str, float],
+    host_iou: list[float],
+    tpa: dict[str, float] | None = None,
+    tpa_iou: list[float] | None = None,
+) -> dict:
+    """Everything there is to say about a run, with None for what has no value."""
+    report: dict = {'host': {name: _known(host[name]) for name in SCORES}}
+    if tpa is not None:
+        report['tpa'] = {name: _known(tpa[name]) for name in SCORES}
+        report['delta'] = {name: _gain(host[name], tpa[name]) for name in SCORES}
+    report['per_class'] = []
+    for i, name in enumerate(classes):
+        entry = {'name': name, 'host_iou': _known(host_iou[i])}
+        if tpa_iou is not None:
+            entry |= {'tpa_iou': _known(tpa_iou[i]), 'gain': _gain(host_iou[i], tpa_iou[i])}
+        report['per_class'].append({**entry, 'support': support[i]})
+    return report
+
+
+def _percent(value: np.floating) -> float:
+    """IoUMetric's rounding, then as the Python float of the same two decimals."""
+    return round(float(np.round(value * 100, 2)), 2)
+
+
+def _known(value: float) -> float | None:
+    """JSON has no NaN: a class that is absent has no IoU."""
+    return None if math.isnan(value) else value
+
+
+def _gain(host: float, tpa: float) -> float | None:
+    """The difference of the rounded numbers, so that the printed columns add up."""
+    return _known(round(tpa - host, 2))
+
+
+def _label_name(img_path: str) -> str:
+    return f'{Path(img_path).stem}.png'
+
+
+def _size(labels: Tensor) -> str:
+    return f'{labels.shape[0]} x {labels.shape[1]}'

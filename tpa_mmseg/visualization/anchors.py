@@ -1,0 +1,69 @@
+"""Anchors on their image: which pixels a class learns its prototype from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from .colours import WHITE, class_colours
+from .layout import Entry, Legend, Panel, compose, panel_size
+from .panels import colourise, fit_image, resample
+
+
+def anchor_picture(
+    anchors: np.ndarray,
+    classes: Sequence[str],
+    image: Image.Image | None = None,
+    palette: Sequence[Sequence[int]] | None = None,
+) -> Image.Image:
+    """The image beside its anchors, with the number of anchors of every class that has any.
+
+    Args:
+        anchors: (H, W) class of every anchor pixel, -1 elsewhere, as ``core.anchor_map`` gives it.
+        classes: Name of each class.
+        image: The input, of any size.
+        palette: RGB of each class; generated where it does not fit the classes.
+    """
+    colours = class_colours(len(classes), palette)
+    size = panel_size(*anchors.shape)
+    background = Image.new('RGB', size[::-1], WHITE) if image is None else _pale(fit_image(image, size))
+    panels = [] if image is None else [Panel('Input', fit_image(image, size))]
+    panels.append(Panel('Anchors', draw_anchors(background, anchors, colours)))
+    counts = np.bincount(anchors[anchors >= 0].ravel(), minlength=len(classes))
+    entries = [
+        Entry(tuple(int(v) for v in colours[label]), f'{classes[label]} ({counts[label]:,})')
+        for label in counts.nonzero()[0]
+    ]
+    return compose(panels, [Legend('Anchors', entries)])
+
+
+def draw_anchors(background: Image.Image, anchors: np.ndarray, colours: np.ndarray) -> Image.Image:
+    """Paints every anchor on the background in its class's colour.
+
+    Args:
+        background: RGB picture of any size; it is not changed.
+        anchors: (H, W) classes, -1 where there is no anchor.
+        colours: (C, 3) uint8 colour of each class.
+    """
+    labels = _keep_anchors(anchors, background.size[::-1])
+    painted = background.copy()
+    painted.paste(Image.fromarray(colourise(labels, colours)), mask=Image.fromarray(labels >= 0))
+    return painted
+
+
+def _keep_anchors(anchors: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Resizes an anchor map to ``size`` so that a lone anchor does not vanish when the map shrinks."""
+    if size[0] >= anchors.shape[0] and size[1] >= anchors.shape[1]:
+        return resample(anchors, size)
+    labels = np.full(size, -1, dtype=np.int64)
+    rows, columns = (anchors >= 0).nonzero()
+    labels[rows * size[0] // anchors.shape[0], columns * size[1] // anchors.shape[1]] = anchors[rows, columns]
+    return labels
+
+
+def _pale(image: Image.Image) -> Image.Image:
+    """A light grey version on which colours stand out."""
+    grey = ImageOps.grayscale(image).convert('RGB')
+    return Image.blend(grey, Image.new('RGB', grey.size, WHITE), 0.45)

@@ -1,0 +1,40 @@
+"""Reading an image for display: colour, grey, transparent, 16-bit, rotated by EXIF."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from .colours import WHITE
+
+
+def read_image(path: str | os.PathLike | None) -> Image.Image | None:
+    """An RGB picture of the file, or None where there is no file that can be read."""
+    if path is None:
+        return None
+    try:
+        with Image.open(path) as image:
+            return to_rgb(ImageOps.exif_transpose(image))
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return None
+
+
+def to_rgb(image: Image.Image) -> Image.Image:
+    """Any Pillow image as RGB: transparent parts on white, more than 8 bits stretched to the visible range."""
+    if image.mode[0] in 'IF':
+        return _stretch(np.asarray(image, dtype=np.float64))
+    if image.mode in ('RGBA', 'LA', 'PA', 'La', 'RGBa') or 'transparency' in image.info:
+        image = image.convert('RGBA')
+        canvas = Image.new('RGBA', image.size, WHITE)
+        return Image.alpha_composite(canvas, image).convert('RGB')
+    return image.convert('RGB')
+
+
+def _stretch(values: np.ndarray) -> Image.Image:
+    """Grey values of unknown range, from black at the lowest to white at the highest."""
+    finite = values[np.isfinite(values)]
+    low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
+    unit = np.nan_to_num((values - low) / max(high - low, 1e-12), nan=0, posinf=1, neginf=0)
+    return Image.fromarray((unit.clip(0, 1) * 255).round().astype(np.uint8)).convert('RGB')
