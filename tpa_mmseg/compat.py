@@ -1,31 +1,116 @@
-"""The few lines that let stock OpenMMLab run on a current PyTorch without compiled ops. Imported before mmseg."""
+"""The few lines that let stock OpenMMLab run on current Python and PyTorch. Installed before mmseg is imported."""
 
 from __future__ import annotations
 
+import importlib
 import importlib.machinery
 import importlib.util
+import pkgutil
 import sys
 import types
+import warnings
+
+from .errors import TPAError
+
+# What stock OpenMMLab says about itself while a model is built or a config is read: (start of the message, module).
+# None of it is in the hands of someone who tests a model; everything else these modules say is still heard.
+_NOISE = (
+    ('``build_loss`` would be deprecated soon', 'mmseg.models.builder'),
+    ('Default ``avg_non_ignore`` is False', 'mmseg.models.losses.cross_entropy_loss'),
+    ('pkg_resources is deprecated as an API', 'mmengine.utils.package_utils'),
+)
 
 
-class _MissingOps(types.ModuleType):
+def install() -> None:
+    """Mends what is broken in this environment, and nothing else. Safe to call twice."""
+    _quiet_noise()
+    _bring_back_find_loader()
+    _stand_in_for_compiled_ops()
+    _trust_mmengine_checkpoints()
+
+
+def _quiet_noise() -> None:
+    for message, module in _NOISE:
+        warnings.filterwarnings('ignore', message=message, module=module.replace('.', r'\.'))
+
+
+def _bring_back_find_loader() -> None:
+    """mmengine 0.10.7 and mmcv call ``pkgutil.find_loader``, which Python 3.14 removed."""
+    if hasattr(pkgutil, 'find_loader'):
+        return
+
+    def find_loader(fullname: str):
+        spec = importlib.util.find_spec(fullname)
+        return spec and spec.loader
+
+    pkgutil.find_loader = find_loader
+
+
+class MissingOps(types.ModuleType):
     """Stands in for ``mmcv._ext``: mmseg imports ops it may never call, so only a call is an error."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__('mmcv._ext')
+        # pkgutil.find_loader, which the Runner calls, fails on a module without a spec; a spec without a loader
+        # tells mmengine, truly, that there are no compiled ops.
+        self.__spec__ = importlib.machinery.ModuleSpec('mmcv._ext', None)
+        self.reason = reason
 
     def __getattr__(self, name: str):
         if name.startswith('__'):
             raise AttributeError(name)
 
         def missing(*args, **kwargs):
-            raise RuntimeError(f'mmcv-lite has no compiled op {name!r}: install the full mmcv to use this model')
+            raise TPAError(
+                f"this model calls mmcv's compiled op {name!r}, which is not available here ({self.reason}): "
+                'install a full mmcv that was built for this PyTorch'
+            )
 
         return missing
 
 
-def install() -> None:
-    """Lets ``import mmseg.models`` work on mmcv-lite. Does nothing where the full mmcv is installed."""
-    if 'mmcv._ext' in sys.modules or importlib.util.find_spec('mmcv._ext') is not None:
+def _stand_in_for_compiled_ops() -> None:
+    """Lets ``import mmseg.models`` work where mmcv has no compiled ops, or has ops built for another PyTorch."""
+    import torch  # noqa: F401  (the ops link against its libraries)
+
+    try:
+        importlib.import_module('mmcv._ext')
+    except ImportError as error:
+        sys.modules['mmcv._ext'] = MissingOps(str(error))
+
+
+def _trust_mmengine_checkpoints() -> None:
+    """Lets PyTorch 2.6 and later read what mmengine's Runner saves, still without running code from the file.
+
+    ``torch.load`` now accepts weights only, but a checkpoint of the Runner also carries its training log
+    (``HistoryBuffer``), numpy values and configs. They are plain data, so they join PyTorch's list of safe types.
+    """
+    import torch
+
+    if torch.torch_version.TorchVersion(torch.__version__) < (2, 6):
         return
-    module = _MissingOps('mmcv._ext')
-    # pkgutil.find_loader, which the Runner calls, fails on a module without a spec.
-    module.__spec__ = importlib.machinery.ModuleSpec('mmcv._ext', None)
-    sys.modules['mmcv._ext'] = module
+    import numpy as np
+    from mmengine.config import ConfigDict
+    from mmengine.logging import HistoryBuffer
+
+    def method_of_history(owner: type, name: str):
+        """All that a HistoryBuffer needs of ``getattr``; the real one would let a file reach anything."""
+        if owner is not HistoryBuffer or name not in ('min', 'max', 'mean', 'current'):
+            raise TPAError(f'the checkpoint asks for {owner!r}.{name}, which is not plain data: do not trust this file')
+        return getattr(owner, name)
+
+    scalar, reconstruct = np.float64(0).__reduce__()[0], np.zeros(0).__reduce__()[0]
+    dtypes = {type(np.dtype(code)) for code in np.typecodes['All'] if code != 'O'}
+    torch.serialization.add_safe_globals(
+        [
+            HistoryBuffer,
+            ConfigDict,
+            np.ndarray,
+            np.dtype,
+            *dtypes,
+            # The same functions under the names that files of numpy 1 and numpy 2, of pickle 2 and later, use.
+            *((scalar, f'numpy.{core}.multiarray.scalar') for core in ('core', '_core')),
+            *((reconstruct, f'numpy.{core}.multiarray._reconstruct') for core in ('core', '_core')),
+            *((method_of_history, f'{builtins}.getattr') for builtins in ('builtins', '__builtin__')),
+        ]
+    )
