@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import math
 import os
+import pickle
+import re
 import socket
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -53,7 +55,7 @@ def load_state_dict(path: str | os.PathLike) -> dict[str, Tensor]:
         content = safetensors.torch.load_file(path) if path.suffix == '.safetensors' else _torch_load(path)
     except Exception as error:  # a damaged file can raise almost anything
         raise TPAError(
-            f'{path} cannot be read as weights ({_first_line(error)}): it is damaged or holds more than tensors; '
+            f'{path} cannot be read as weights ({_reason(error)}): it is damaged or holds more than tensors; '
             'bring it again, or save its state dict alone as a .safetensors file.'
         ) from error
     for key in _CONTAINERS:
@@ -147,7 +149,7 @@ def explain_download(model: str, files: str, target: str | os.PathLike) -> Itera
     except Exception as error:  # each of the clients beneath timm and open_clip has exceptions of its own
         raise TPAError(
             f'The weights of {model} are not on this machine and cannot be downloaded '
-            f'({reason or _first_line(error)}): bring {files} and save it as {target} '
+            f'({reason or _reason(error)}): bring {files} and save it as {target} '
             '(TPA_WEIGHTS names another folder).'
         ) from error
     finally:
@@ -166,12 +168,32 @@ def _hub_answers() -> bool:
     return True
 
 
+class _Shell:
+    """Stands for every object in a file that is not a tensor: it takes anything and does nothing."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        pass
+
+    def __setstate__(self, state) -> None:
+        pass
+
+    def __setitem__(self, key, value) -> None:
+        pass
+
+
 def _torch_load(path: Path) -> object:
-    # Training scripts leave their arguments in the file: a Namespace is a plain holder of values.
-    with torch.serialization.safe_globals([argparse.Namespace]):
-        return torch.load(path, map_location='cpu', weights_only=True)
+    """What a PyTorch file holds. Objects that training left next to the weights become empty shells."""
+    load = partial(torch.load, path, map_location='cpu', weights_only=True)
+    try:
+        return load()
+    except pickle.UnpicklingError:
+        # MMEngine keeps its log buffers in a checkpoint, other scripts their arguments. None of that code is imported.
+        others = torch.serialization.get_unsafe_globals_in_checkpoint(path)
+        with torch.serialization.safe_globals([(_Shell, name) for name in others]):
+            return load()
 
 
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0][:200] if lines else type(error).__name__
+def _reason(error: BaseException) -> str:
+    """The first sentence of an error: what follows in PyTorch's is advice to trust the file."""
+    sentence = re.split(r'\.\s|\n', str(error).strip())[0]
+    return sentence[:160] or type(error).__name__

@@ -21,9 +21,9 @@ from .timm_models import build_network, full_name
 
 @MODELS.register_module()
 class TimmEncoder(Encoder):
-    """Patch features after the final norm of a timm vision transformer; the neck's output for SAM.
+    """Patch tokens after the final norm of a timm vision transformer (its ``forward_features`` without the prefix).
 
-    SAM has one input size, to which every image is stretched.
+    Of SAM it is the neck's output. SAM has one input size, to which every image is stretched.
 
     Args:
         model: A timm name (``vit_base_patch8_224.dino``), or a dict with the ``type`` of a timm class

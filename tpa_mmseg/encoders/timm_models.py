@@ -6,6 +6,7 @@ import difflib
 import os
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def build_network(model: str | Mapping, pretrained: bool | str | os.PathLike) ->
     else:
         network = _from_name(model, pretrained if isinstance(pretrained, str) and path is None else None)
         if pretrained and path is None:
-            path = _find_weights(network.pretrained_cfg)
+            path = _find_weights(network)
     if path is not None:
         load_file(network, path)
     elif pretrained:
@@ -51,7 +52,7 @@ def build_network(model: str | Mapping, pretrained: bool | str | os.PathLike) ->
 def full_name(network: nn.Module) -> str | None:
     """The canonical timm name, such as ``vit_base_patch8_224.dino``; None for a network built from a dict."""
     config = getattr(network, 'pretrained_cfg', None)
-    return '.'.join(filter(None, (config['architecture'], config['tag']))) if config else None
+    return '.'.join(filter(None, (config['architecture'], config.get('tag')))) if config else None
 
 
 def load_file(network: nn.Module, path: str | os.PathLike) -> None:
@@ -64,10 +65,9 @@ def load_file(network: nn.Module, path: str | os.PathLike) -> None:
     misfits = _of_other_geometry(state, network)
     if misfits:
         raise does_not_fit(path, name, misfits)
-    try:
-        state = _converter(network)(state, network)
-    except (RuntimeError, LookupError) as error:
-        raise does_not_fit(path, name, [str(error).splitlines()[0]]) from error
+    # A file it was not written for may stop the converter anywhere; the names as they are then tell what does not fit.
+    with suppress(Exception):
+        state = _converter(network)(dict(state), network)
     load_into(network, state, path, unused=_BEYOND_ENCODER, model=name)
 
 
@@ -142,10 +142,10 @@ def _of_other_geometry(state: Mapping[str, Tensor], network: nn.Module) -> list[
     return misfits
 
 
-def _find_weights(config: Mapping) -> Path | None:
+def _find_weights(network: nn.Module) -> Path | None:
     """The weights of a named model in the weights folder, under timm's name or that of the original release."""
-    names = [f'{config["architecture"]}.{config["tag"]}', Path(config.get('url') or '').stem]
-    return next((path for path in map(find, filter(None, names)) if path), None)
+    original = Path(network.pretrained_cfg.get('url') or '').stem
+    return find(full_name(network)) or (find(original) if original else None)
 
 
 def _download(network: nn.Module) -> None:
