@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+from mmengine.config import Config
+
+from tests.engine.noisy_run import NoisyTruth, run, write_images
+from tpa_mmseg.engine.report_hook import with_bank
+from tpa_mmseg.errors import TPAError
+
+REPORT = [dict(type='ReportHook')]
+BANK = {
+    'path': 'bank.safetensors',
+    'images': 3,
+    'classes_covered': 2,
+    'num_classes': 3,
+    'anchors': 12,
+    'anchors_per_class': [7, 0, 5],
+}
+
+
+def strict_json(path: Path) -> dict:
+    def refuse(token):
+        raise AssertionError(f'{token} is not JSON')
+
+    return json.loads(path.read_text(encoding='utf-8'), parse_constant=refuse)
+
+
+def test_results_hold_both_scores_the_bank_and_the_anchors_of_each_class(tmp_path):
+    write_images(tmp_path)
+    run(tmp_path, NoisyTruth(bank=BANK), REPORT)
+    results = strict_json(tmp_path / 'work' / 'results.json')
+    assert set(results) == {'host', 'tpa', 'delta', 'per_class', 'bank', 'config'}
+    # One and two of eleven labelled rows are wrong.
+    assert (results['host']['aAcc'], results['tpa']['aAcc'], results['delta']['aAcc']) == (81.82, 90.91, 9.09)
+    assert [entry['anchors'] for entry in results['per_class']] == [7, 0, 5]
+    assert results['bank'] == {key: value for key, value in BANK.items() if key != 'anchors_per_class'}
+    assert results['config'] is None
+    assert sum(entry['support'] for entry in results['per_class']) == 3 * 11 * 16
+    assert [path.name for path in (tmp_path / 'work').glob('*result*')] == ['results.json']
+
+
+def test_plain_segmentor_has_no_tpa_part(tmp_path):
+    write_images(tmp_path)
+    run(tmp_path, NoisyTruth(with_host=False), REPORT)
+    results = strict_json(tmp_path / 'work' / 'results.json')
+    assert set(results) == {'host', 'per_class', 'bank', 'config'}
+    assert results['host']['aAcc'] == 90.91
+    assert results['bank'] is None
+
+
+def test_tables_are_logged_once_with_the_place_of_the_results(tmp_path):
+    write_images(tmp_path)
+    runner = run(tmp_path, NoisyTruth(bank=BANK), REPORT)
+    log = next(Path(runner.log_dir).glob('*.log')).read_text(encoding='utf-8')
+    assert log.count('| Class  | Host IoU | TPA IoU |') == 1
+    assert log.count('| Gain | +9.09 |') == 1
+    assert log.rstrip().endswith(f'Written to {tmp_path / "work" / "results.json"}')
+
+
+def test_config_is_named_relative_to_the_current_directory(tmp_path, monkeypatch):
+    write_images(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for place, expected in ((tmp_path / 'conf' / 'c.py', 'conf/c.py'), (tmp_path.parent / 'c.py', None)):
+        place.parent.mkdir(exist_ok=True)
+        place.write_text('a = 1\n')
+        run(tmp_path, NoisyTruth(), REPORT, cfg=Config.fromfile(place))
+        written = strict_json(tmp_path / 'work' / 'results.json')['config']
+        assert written == (expected or str(place))
+
+
+def test_nothing_is_written_where_nothing_was_scored(tmp_path):
+    write_images(tmp_path)
+    only_maps = dict(type='HostTPAMetric', format_only=True, output_dir=str(tmp_path / 'maps'))
+    run(tmp_path, NoisyTruth(), REPORT, evaluator=only_maps)
+    run(tmp_path, NoisyTruth(), REPORT, evaluator=dict(type='IoUMetric'))
+    assert not (tmp_path / 'work' / 'results.json').exists()
+
+
+def test_report_is_found_beside_other_metrics(tmp_path):
+    write_images(tmp_path)
+    evaluator = [dict(type='IoUMetric', prefix='theirs'), dict(type='HostTPAMetric')]
+    runner = run(tmp_path, NoisyTruth(), REPORT, evaluator=evaluator)
+    results = strict_json(tmp_path / 'work' / 'results.json')
+    assert results['tpa']['mIoU'] == runner.test_loop.evaluator.metrics[1].report['tpa']['mIoU']
+
+
+def test_full_disk_is_one_sentence_and_keeps_the_results_of_before(tmp_path, monkeypatch):
+    write_images(tmp_path)
+    run(tmp_path, NoisyTruth(), REPORT)
+    before = (tmp_path / 'work' / 'results.json').read_text(encoding='utf-8')
+
+    def full_disk(descriptor):
+        raise OSError(errno.ENOSPC, 'No space left on device')
+
+    monkeypatch.setattr(os, 'fsync', full_disk)
+    with pytest.raises(TPAError, match=r'space .*results\.json'):
+        run(tmp_path, NoisyTruth(with_host=False), REPORT)
+    assert (tmp_path / 'work' / 'results.json').read_text(encoding='utf-8') == before
+
+
+def test_folding_in_a_bank_leaves_the_report_as_it_was():
+    report = {'per_class': [{'name': 'a'}, {'name': 'b'}]}
+    folded = with_bank(report, {'images': 1, 'anchors_per_class': [3, 4]})
+    assert folded == {'per_class': [{'name': 'a', 'anchors': 3}, {'name': 'b', 'anchors': 4}], 'bank': {'images': 1}}
+    assert report == {'per_class': [{'name': 'a'}, {'name': 'b'}]}
+    assert with_bank(report, None)['bank'] is None
