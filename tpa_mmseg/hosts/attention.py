@@ -1,0 +1,104 @@
+"""What the hosts do instead of attention in CLIP's last block: small pure functions on its queries, keys and values.
+
+Every function mixes values, so the attention matrix itself never has to exist. Shapes: ``q``, ``k``, ``v`` are
+(B, heads, T, d) with the class token first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None, scale: float | None = None) -> Tensor:
+    """``softmax(scale * q k^T + bias) v``: (B, heads, T, d).
+
+    Args:
+        q, k, v: Queries, keys and values.
+        bias: Added to the scores after their scale, broadcastable to (B, heads, T, T); rounded to the type of ``q``.
+        scale: Of the scores, by default ``1 / sqrt(d)``.
+    """
+    bias = None if bias is None else bias.to(q.dtype)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, scale=scale)
+
+
+def query_key(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None, scale: float | None = None) -> Tensor:
+    """CLIP's own attention."""
+    return attend(q, k, v, bias, scale)
+
+
+def query_query(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None, scale: float | None = None) -> Tensor:
+    """ClearCLIP: queries attend to queries."""
+    return attend(q, q, v, bias, scale)
+
+
+def key_key(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None, scale: float | None = None) -> Tensor:
+    """NACLIP: keys attend to keys, with the Gaussian prior as the bias."""
+    return attend(k, k, v, bias, scale)
+
+
+def correlative(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None, scale: float | None = None) -> Tensor:
+    """SCLIP: the sum (not the mean) of query-query and key-key attention, so its rows sum to two."""
+    return attend(q, q, v, bias, scale) + attend(k, k, v, bias, scale)
+
+
+def identity(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None, scale: float | None = None) -> Tensor:
+    """MaskCLIP: every token keeps its own value."""
+    return v
+
+
+def neighbours_only(q: Tensor, k: Tensor, v: Tensor, bias: Tensor, scale: float | None = None) -> Tensor:
+    """NACLIP's ablation without content: the Gaussian prior, as large as an image's scores are on average.
+
+    ``softmax(c * bias) v`` with ``c`` the mean over heads and token pairs of ``scale * |q_i| |k_j|``.
+    """
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    # The mean over pairs of a product is the product of the means.
+    size = (q.norm(dim=-1).mean(-1) * k.norm(dim=-1).mean(-1)).mean(-1) * scale
+    return (size[:, None, None, None] * bias.to(q.dtype)).softmax(-1) @ v
+
+
+@lru_cache(maxsize=4)
+def gaussian_prior(grid: tuple[int, int], std: float, device: str = 'cpu') -> Tensor:
+    """NACLIP's neighbourhood: how near two patches are, one on the diagonal.
+
+    Args:
+        grid: Height and width of the patch grid.
+        std: Standard deviation in patches.
+        device: Where to keep it.
+
+    Returns:
+        (1 + h w, 1 + h w) float32 tensor, zero in the row and the column of the class token.
+    """
+    down, across = (
+        torch.exp(-(torch.arange(side)[:, None] - torch.arange(side)).square() / (2 * std**2)).to(device)
+        for side in grid
+    )
+    tokens = 1 + grid[0] * grid[1]
+    prior = torch.zeros(tokens, tokens, device=device)
+    prior[1:, 1:] = torch.einsum('ij,kl->ikjl', down, across).reshape(tokens - 1, tokens - 1)
+    return prior
+
+
+class Strategy(NamedTuple):
+    """A way to mix values in the last block."""
+
+    mix: Callable[..., Tensor]  #: ``mix(q, k, v, bias, scale)``
+    gaussian: bool = False  #: whether its bias is the Gaussian prior
+
+
+#: What a config may name.
+STRATEGIES = {
+    'vanilla': Strategy(query_key),
+    'qq': Strategy(query_query),
+    'kk': Strategy(key_key),
+    'csa': Strategy(correlative),
+    'identity': Strategy(identity),
+    'naclip': Strategy(key_key, gaussian=True),
+    'nonly': Strategy(neighbours_only, gaussian=True),
+}
