@@ -1,0 +1,74 @@
+"""Pixel-adaptive mask refinement: scores flow between pixels of similar colour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+# Floats of the channels that are refined together, and rows whose affinities are computed together: memory stays small.
+_CHUNK_ELEMENTS = 1 << 21
+_BAND_ROWS = 32
+
+
+def refine_(scores: Tensor, image: Tensor, steps: int, dilations: Sequence[int]) -> Tensor:
+    """Refines scores in place, a few channels at a time.
+
+    Args:
+        scores: (Q, H, W) float32 scores, changed in place.
+        image: (3, H, W) image that guides the refinement, normalised as the network sees it.
+        steps: How often scores flow to their neighbours.
+        dilations: Distances of the eight neighbours.
+
+    Returns:
+        The scores.
+    """
+    weights = affinities(image.float(), dilations)
+    channels = max(1, _CHUNK_ELEMENTS // scores[0].numel())
+    for first in range(0, len(scores), channels):
+        chunk = scores[first : first + channels]
+        for _ in range(steps):
+            padded = _pad(chunk, dilations)
+            chunk.zero_()
+            for weight, shifted in zip(weights, _neighbours(padded, dilations, chunk.shape[-2:]), strict=True):
+                chunk.addcmul_(shifted, weight)
+    return scores
+
+
+def affinities(image: Tensor, dilations: Sequence[int]) -> Tensor:
+    """How much of each neighbour a pixel takes: (8 * len(dilations), H, W), summing to one over neighbours.
+
+    The nearer a neighbour's colour, measured in a tenth of the local standard deviation, the more.
+    """
+    height, width = image.shape[-2:]
+    padded = _pad(image, dilations)
+    out = image.new_empty(8 * len(dilations), height, width)
+    for top in range(0, height, _BAND_ROWS):
+        bottom = min(top + _BAND_ROWS, height)
+        centre = image[:, top:bottom]
+        around = padded[:, top : bottom + 2 * max(dilations)]
+        neighbours = torch.stack(list(_neighbours(around, dilations, centre.shape[-2:])))
+        # The centre counts once per dilation. In flat regions the deviation is rounding noise, which the affinities
+        # blow up: it is taken over the samples themselves, in float32, as the original does.
+        deviation = torch.cat((neighbours, centre.expand(len(dilations), -1, -1, -1))).std(0)
+        distance = neighbours.sub_(centre).abs_().div_(1e-8 + 0.1 * deviation).mean(1)
+        out[:, top:bottom] = distance.neg_().softmax(0)
+    return out
+
+
+def _pad(maps: Tensor, dilations: Sequence[int]) -> Tensor:
+    """(C, H, W) -> (C, H + 2 m, W + 2 m) with the border repeated m times, m the largest dilation."""
+    return F.pad(maps, [max(dilations)] * 4, mode='replicate')
+
+
+def _neighbours(padded: Tensor, dilations: Sequence[int], size: tuple[int, int]) -> Iterator[Tensor]:
+    """Views of a padded (C, H + 2 m, W + 2 m) map, m the largest dilation, shifted to each of its neighbours."""
+    margin, (height, width) = max(dilations), size
+    for dilation in dilations:
+        for down in (-dilation, 0, dilation):
+            for right in (-dilation, 0, dilation):
+                if down or right:
+                    top, left = margin + down, margin + right
+                    yield padded[:, top : top + height, left : left + width]

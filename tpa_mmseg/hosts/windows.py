@@ -1,0 +1,184 @@
+"""Sliding windows: cut, run in batches, and stitch the low-resolution maps they give.
+
+Upsampling windows, summing them, dividing by how many cover a pixel and resizing to the original image are all linear
+and act on rows and columns apart. So the whole way from the windows' patches to a pixel of the original image is one
+matrix per axis, and nothing of full size exists until a band of rows is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..core import axis_taps
+from ..errors import TPAError
+
+
+@dataclass(frozen=True)
+class Span:
+    """A window along one axis: its pixels, and the zeros around them that the network sees."""
+
+    start: int
+    stop: int
+    before: int = 0
+    after: int = 0
+
+    @property
+    def padded(self) -> int:
+        return self.before + self.stop - self.start + self.after
+
+
+@dataclass(frozen=True)
+class Sliding:
+    """How an image is cut into windows (MMSegmentation's rule).
+
+    Args:
+        crop: Side of a window; 0 takes the whole image.
+        stride: Step from window to window. The last one is pulled back to the border.
+        multiple: Zero-pads a window, centred, to a multiple of this side; 1 for no padding. Whole images are never
+            padded.
+    """
+
+    crop: int
+    stride: int
+    multiple: int = 1
+
+    def __post_init__(self) -> None:
+        if self.crop < 0:
+            raise TPAError(f'slide_crop must be a positive number of pixels, or 0 for whole images, not {self.crop}.')
+        if self.crop and not 0 < self.stride <= self.crop:
+            raise TPAError(
+                f'slide_stride must be between 1 and slide_crop = {self.crop}, not {self.stride}: '
+                'otherwise pixels between windows are never seen.'
+            )
+
+    @property
+    def whole(self) -> bool:
+        return self.crop == 0
+
+    def spans(self, side: int) -> tuple[Span, ...]:
+        """The windows along an axis of ``side`` pixels."""
+        if self.whole:
+            return (Span(0, side),)
+        count = max(side - self.crop + self.stride - 1, 0) // self.stride + 1
+        stops = (min(i * self.stride + self.crop, side) for i in range(count))
+        return tuple(self._pad(max(stop - self.crop, 0), stop) for stop in stops)
+
+    def _pad(self, start: int, stop: int) -> Span:
+        missing = -(stop - start) % self.multiple
+        return Span(start, stop, missing // 2, missing - missing // 2)
+
+    def cut(self, image: Tensor) -> list[Tensor]:
+        """(3, H, W) image -> its (3, h, w) windows, row by row."""
+        return [
+            F.pad(image[:, y.start : y.stop, x.start : x.stop], (x.before, x.after, y.before, y.after))
+            for y in self.spans(image.shape[1])
+            for x in self.spans(image.shape[2])
+        ]
+
+
+def run_batched(network: Callable[[Tensor], Tensor], images: Sequence[Tensor], batch: int) -> list[Tensor]:
+    """Runs a network on images of any sizes, as many of one size at a time as ``batch`` allows.
+
+    Args:
+        network: (B, 3, h, w) -> (B, ...), every image independent of the others.
+        images: (3, h, w) each.
+        batch: Largest number of images in one call.
+
+    Returns:
+        The output for each image, in order.
+    """
+    by_size: dict[tuple, list[int]] = {}
+    for index, image in enumerate(images):
+        by_size.setdefault(tuple(image.shape), []).append(index)
+    outputs: list[Tensor] = [None] * len(images)
+    for indices in by_size.values():
+        for chunk in (indices[i : i + batch] for i in range(0, len(indices), batch)):
+            for index, output in zip(chunk, network(torch.stack([images[i] for i in chunk])), strict=True):
+                outputs[index] = output
+    return outputs
+
+
+class StitchedWindows:
+    """The map of an image, stitched from its windows and resized, as a :class:`~tpa_mmseg.core.RowSource`.
+
+    Args:
+        maps: (Q, h, w) low-resolution map of each window, in the order of :meth:`Sliding.cut`.
+        sliding: How the windows were cut.
+        network: Height and width of the image that was cut.
+        size: Height and width to give rows in.
+    """
+
+    def __init__(
+        self, maps: Sequence[Tensor], sliding: Sliding, network: tuple[int, int], size: tuple[int, int]
+    ) -> None:
+        down, across = (sliding.spans(side) for side in network)
+        strips = [maps[i : i + len(across)] for i in range(0, len(maps), len(across))]
+        blocks = torch.cat([torch.cat([m.float() for m in strip], 2) for strip in strips], 1)
+        # A matrix product would spread one window's NaN over the whole image.
+        broken = ~torch.isfinite(blocks).all(0, keepdim=True)
+        self._broken = broken.float() if broken.any() else None
+        self._blocks = blocks if self._broken is None else blocks.masked_fill(broken, 0)
+        device = str(blocks.device)
+        heights, widths = tuple(s[0].shape[1] for s in strips), tuple(m.shape[2] for m in strips[0])
+        self._down = _axis_matrix(down, heights, network[0], size[0], device)
+        self._across = _axis_matrix(across, widths, network[1], size[1], device)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return (self._blocks.shape[0], self._down.shape[1], self._across.shape[1])
+
+    @property
+    def device(self) -> torch.device:
+        return self._blocks.device
+
+    def rows(self, top: int, bottom: int) -> Tensor:
+        """Rows ``top`` to ``bottom`` as float32 (Q, bottom - top, W)."""
+        rows = self._apply(self._blocks, top, bottom)
+        if self._broken is not None:
+            rows.masked_fill_(self._apply(self._broken, top, bottom) > 0, float('nan'))
+        return rows
+
+    def _apply(self, blocks: Tensor, top: int, bottom: int) -> Tensor:
+        # Rows far from the band have no weight in it: leave them out of the product.
+        down = self._down[:, top:bottom]
+        used = down.any(1).nonzero()[:, 0]
+        return (down[used].T @ blocks[:, used]) @ self._across
+
+
+@lru_cache(maxsize=64)
+def _axis_matrix(spans: tuple[Span, ...], patches: tuple[int, ...], side: int, target: int, device: str) -> Tensor:
+    """(sum of ``patches``, ``target``) matrix from the patches of all windows along an axis to its target pixels.
+
+    Args:
+        spans: The windows.
+        patches: How many patches each of them has.
+        side: Pixels of the axis that was cut.
+        target: Pixels wanted.
+        device: Where to keep it.
+    """
+    stitched = torch.zeros(sum(patches), side, dtype=torch.float64)
+    first = 0
+    for span, count in zip(spans, patches, strict=True):
+        window = _resize_matrix(count, span.padded)[:, span.before : span.padded - span.after]
+        stitched[first : first + count, span.start : span.stop] += window
+        first += count
+    visits = torch.zeros(side, dtype=torch.float64)
+    for span in spans:
+        visits[span.start : span.stop] += 1
+    matrix = stitched / visits
+    return (matrix if side == target else matrix @ _resize_matrix(side, target)).float().to(device)
+
+
+def _resize_matrix(source: int, target: int) -> Tensor:
+    """(source, target) float64 matrix of a bilinear resize."""
+    taps, column = axis_taps(source, target), torch.arange(target)
+    matrix = torch.zeros(source, target, dtype=torch.float64)
+    matrix[taps.low, column] += 1 - taps.weight.double()
+    matrix[taps.high, column] += taps.weight.double()
+    return matrix
