@@ -1,0 +1,23 @@
+"""OVSS hosts: segmentors that give class probabilities, registered in mmseg's MODELS."""
+
+# First, because encoders has a CLIP encoder that uses the tower of this package.
+from .. import encoders  # noqa: F401, I001
+from .base import Host
+from .clip_host import CLIPHost
+from .clip_hosts import CLIP, NACLIP, SCLIP, ClearCLIP, LastBlockHost
+from .gem import GEM
+from .maskclip import MaskCLIP
+from .segmentor_host import SegmentorHost
+
+__all__ = [
+    'CLIP',
+    'GEM',
+    'NACLIP',
+    'SCLIP',
+    'CLIPHost',
+    'ClearCLIP',
+    'Host',
+    'LastBlockHost',
+    'MaskCLIP',
+    'SegmentorHost',
+]

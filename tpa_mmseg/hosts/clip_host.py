@@ -1,0 +1,209 @@
+"""What all CLIP hosts share: from an image to windows, from patch features to text scores, and to a ScoreMap."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import torch
+import torch.nn.functional as F
+from mmseg.structures import SegDataSample
+from torch import Tensor
+
+from ..core import DecisionRule, QueryScores, Resized, RowSource, ScoreMap
+from ..core.scores import band_ranges
+from ..errors import TPAError
+from .base import Host, original_size, split_batch
+from .class_names import ClassNames
+from .clip_loading import CLIPSource
+from .pamr import refine_
+from .text import IMAGENET_TEMPLATES, query_features, read_features
+from .windows import Sliding, StitchedWindows, run_batched
+
+# Windows per call of the network where a config does not say: a CPU gains nothing from more than one.
+_WINDOW_BATCH = {'cpu': 1}
+_WINDOW_BATCH_GPU = 16
+
+
+class CLIPHost(Host):
+    """A frozen CLIP whose patch features are compared with text. Subclasses say how the features are made.
+
+    Args:
+        clip: ``dict(model=, pretrained=, precision=)``, see :class:`CLIPSource`.
+        class_names: File or list of the classes' names, see :meth:`ClassNames.read`.
+        text_features: Ready-made query features instead, see :func:`read_features`.
+        query_to_class: Class of each ready-made query, if neither the class names nor the file say so.
+        templates: Prompt templates, by default the 80 of ImageNet.
+        logit_scale: Factor of the cosines before the softmax over queries.
+        prob_thd: Pixels whose best class score is below it become class 0, the background.
+        area_thd: Classes that win at most this share of all foreground pixels are struck out.
+        slide_crop: Side of a window, 0 for the whole image.
+        slide_stride: Step between windows.
+        padding: Windows are zero-padded, centred, to a multiple of this number of pixels, or of a ``'patch'``.
+        upsamplings: For whole images: 1 straight from patches to the original size, 2 by way of the network's input.
+        window_batch: Windows (of one image or several) per call of the network.
+        pamr_steps: Steps of mask refinement at the original size, 0 for none.
+        pamr_dilations: Distances of the neighbours in it.
+        position: Rule of the position embedding, see :class:`CLIPTower`.
+        **kwargs: As for :class:`Host`.
+    """
+
+    def __init__(
+        self,
+        clip: dict,
+        class_names: str | os.PathLike | Sequence[str | Sequence[str]] | None = None,
+        text_features: Tensor | str | os.PathLike | None = None,
+        query_to_class: Sequence[int] | None = None,
+        templates: Sequence[str] = IMAGENET_TEMPLATES,
+        logit_scale: float = 40.0,
+        prob_thd: float = 0.0,
+        area_thd: float | None = None,
+        slide_crop: int = 224,
+        slide_stride: int = 112,
+        padding: int | str | None = None,
+        upsamplings: int = 1,
+        window_batch: int | None = None,
+        pamr_steps: int = 0,
+        pamr_dilations: Sequence[int] = (8, 16),
+        position: str = 'dino',
+        **kwargs,
+    ) -> None:
+        super().__init__(**kwargs)
+        source = CLIPSource.of(clip)
+        self.tower = source.tower(position)
+        self.sliding = Sliding(slide_crop, slide_stride, self._multiple(padding))
+        self.rule = DecisionRule(prob_thd, area_thd)
+        self.logit_scale = float(logit_scale)
+        self.upsamplings = one_of('upsamplings', upsamplings, (1, 2))
+        self.window_batch = window_batch
+        self.pamr_steps, self.pamr_dilations = pamr_steps, tuple(pamr_dilations)
+        names = None if class_names is None else ClassNames.read(class_names)
+        classes = query_to_class
+        if text_features is not None:
+            features, stored = read_features(text_features)
+            classes = stored if classes is None else classes
+        elif names is not None:
+            features = query_features(source, names.queries, tuple(templates))
+        else:
+            raise TPAError(f'{type(self).__name__} needs class_names or text_features.')
+        self.register_buffer('text_features', features)
+        self._set_classes(names, classes)
+
+    def _set_classes(self, names: ClassNames | None, classes: Sequence[int] | None) -> None:
+        """Decides which class each query belongs to, and refuses what does not fit together."""
+        if names is not None:
+            classes = names.query_to_class
+        elif classes is None:
+            classes = range(len(self.text_features))
+        self.query_to_class = [int(label) for label in classes]
+        queries, width = self.text_features.shape
+        if len(self.query_to_class) != queries:
+            raise TPAError(f'There are {queries} text features for {len(self.query_to_class)} class names or queries.')
+        if width != self.tower.embed_dim:
+            raise TPAError(f'The text features have {width} numbers, the image features {self.tower.embed_dim}.')
+        found = max(self.query_to_class) + 1
+        if set(self.query_to_class) != set(range(found)):
+            raise TPAError(f'query_to_class must name every class from 0 to {found - 1}.')
+        if self.num_classes not in (None, found):
+            raise TPAError(f'The data set has {self.num_classes} classes, but class_names gives {found}.')
+        self.num_classes = found
+        if self.rule.prob_thd > 0 and names is not None and not names.looks_like_background:
+            warnings.warn(
+                f'prob_thd = {self.rule.prob_thd} sends unsure pixels to class 0, {names.names[0][0]!r}, which does '
+                'not look like a background.',
+                stacklevel=3,
+            )
+
+    def _multiple(self, padding: int | str | None) -> int:
+        """Of which number of pixels a window's sides must be multiples."""
+        if padding == 'patch':
+            return self.tower.patch_size
+        if padding is None or (isinstance(padding, int) and padding > 0):
+            return padding or 1
+        raise TPAError(f"padding must be a number of pixels, 'patch' or None, not {padding!r}.")
+
+    @abstractmethod
+    def features(self, images: Tensor) -> Tensor:
+        """(B, 3, h, w) windows -> (B, E, gh, gw) features in the space of the text, not normalised."""
+
+    def patch_scores(self, images: Tensor) -> Tensor:
+        """(B, 3, h, w) windows -> (B, Q, gh, gw) float32 cosines with the text, each window on its own."""
+        with self.tower.autocast():
+            features = self.features(images)
+        return self.cosines(features)
+
+    def cosines(self, features: Tensor) -> Tensor:
+        """(B, E, gh, gw) features -> (B, Q, gh, gw) cosines with the text, always in float32."""
+        unit = F.normalize(features.float(), dim=1)
+        with torch.autocast(unit.device.type, enabled=False):
+            return torch.einsum('behw,qe->bqhw', unit, self.text_features)
+
+    def score_maps(
+        self, inputs: Tensor | Sequence[Tensor], data_samples: Sequence[SegDataSample] | None = None
+    ) -> list[ScoreMap]:
+        windows = [self.sliding.cut(image) for image in inputs]
+        batch = self.window_batch or _WINDOW_BATCH.get(self.text_features.device.type, _WINDOW_BATCH_GPU)
+        maps = iter(run_batched(self.patch_scores, [window for cut in windows for window in cut], batch))
+        return [
+            self.decode([self.check_scores(next(maps), sample) for _ in cut], image, original_size(image, sample))
+            for (image, sample), cut in zip(split_batch(inputs, data_samples), windows, strict=True)
+        ]
+
+    def decode(self, maps: list[Tensor], image: Tensor, size: tuple[int, int]) -> ScoreMap:
+        """The class probabilities of one image.
+
+        Args:
+            maps: (Q, gh, gw) cosines of each of its windows.
+            image: (3, H, W) network input.
+            size: Height and width of the original image.
+        """
+        # Stitching and refinement are linear, so the scale may come first, on the small maps.
+        scaled = [scores * self.logit_scale for scores in maps]
+        return QueryScores(self.assemble(scaled, image, size), size, self.query_to_class, self.rule)
+
+    def assemble(self, maps: list[Tensor], image: Tensor, size: tuple[int, int]) -> Tensor | RowSource:
+        """One map from those of the windows, stitched and, if so configured, refined. Args: as for :meth:`decode`."""
+        if self.sliding.whole and self.upsamplings == 1:
+            source = maps[0]
+        else:
+            source = StitchedWindows(maps, self.sliding, tuple(image.shape[-2:]), size)
+        return self._refine(source, image, size) if self.pamr_steps else source
+
+    def _refine(self, source: Tensor | RowSource, image: Tensor, size: tuple[int, int]) -> Tensor:
+        """Mask refinement, which needs the scores at full size: (Q, H, W)."""
+        source = Resized(source, size)
+        scores = torch.empty(source.shape, device=source.device)
+        for top, bottom in band_ranges(source.shape[0], size, source.device):
+            scores[:, top:bottom] = source.rows(top, bottom)
+        guide = F.interpolate(image[None].float(), size, mode='bilinear')[0]
+        return refine_(scores, guide, self.pamr_steps, self.pamr_dilations)
+
+    def settings(self) -> dict:
+        """The options that change the numbers, in the types of JSON."""
+        return {
+            'precision': str(self.tower.dtype),
+            'position': self.tower.positions.rule,
+            'logit_scale': self.logit_scale,
+            'sliding': asdict(self.sliding),
+            'upsamplings': self.upsamplings,
+            'pamr': [self.pamr_steps, *self.pamr_dilations] if self.pamr_steps else None,
+            'query_to_class': self.query_to_class,
+        }
+
+    def fingerprint(self) -> dict:
+        return {**super().fingerprint(), **self.settings()}
+
+
+def one_of(name: str, value: object, allowed: Sequence) -> object:
+    """The value of an option, or a sentence that says which values it may have."""
+    if value not in allowed:
+        raise TPAError(f'{name} must be one of {", ".join(map(str, allowed))}, not {value!r}.')
+    return value
+
+
+def as_map(tokens: Tensor, grid: tuple[int, int]) -> Tensor:
+    """(B, h w, E) patch tokens -> (B, E, h, w)."""
+    return tokens.transpose(1, 2).unflatten(2, grid)

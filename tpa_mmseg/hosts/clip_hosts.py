@@ -1,0 +1,134 @@
+"""Hosts that change the attention of CLIP's last block: CLIP itself, SCLIP, ClearCLIP, NACLIP."""
+
+from __future__ import annotations
+
+from mmseg.registry import MODELS
+from open_clip.transformer import ResidualAttentionBlock
+from torch import Tensor
+
+from ..errors import TPAError
+from .attention import STRATEGIES, gaussian_prior
+from .clip_host import CLIPHost, as_map, one_of
+from .clip_tower import feed_forward, heads, merge_heads
+
+
+class LastBlockHost(CLIPHost):
+    """CLIP with another attention in its last block.
+
+    Args:
+        attention: How values are mixed: ``'vanilla'`` (CLIP), ``'qq'`` (ClearCLIP), ``'kk'``, ``'csa'`` (SCLIP),
+            ``'identity'`` (MaskCLIP), ``'naclip'`` (``'kk'`` with a Gaussian prior) or ``'nonly'`` (the prior alone).
+        residual: Keep the block's residual connections and its feed-forward half.
+        gaussian_std: Standard deviation of the Gaussian prior, in patches.
+        last_n_layers: Sum the changed outputs of this many last blocks, while plain blocks carry on below.
+        **kwargs: As for :class:`CLIPHost`.
+    """
+
+    def __init__(
+        self,
+        clip: dict,
+        attention: str = 'vanilla',
+        residual: bool = True,
+        gaussian_std: float = 5.0,
+        last_n_layers: int = 1,
+        **kwargs,
+    ) -> None:
+        super().__init__(clip, **kwargs)
+        self.attention = one_of('attention', attention, tuple(STRATEGIES))
+        self.residual = residual
+        self.gaussian_std = float(gaussian_std)
+        if not 1 <= last_n_layers <= len(self.tower.blocks):
+            raise TPAError(f'last_n_layers must be between 1 and {len(self.tower.blocks)}, not {last_n_layers}.')
+        self.last_n_layers = last_n_layers
+
+    def features(self, images: Tensor) -> Tensor:
+        return as_map(self.tokens(images)[:, 1:], self.tower.grid(tuple(images.shape[-2:])))
+
+    def tokens(self, images: Tensor) -> Tensor:
+        """(B, 3, h, w) windows -> (B, 1 + gh gw, E) features of all tokens, the class token first."""
+        grid = self.tower.grid(tuple(images.shape[-2:]))
+        tokens = self.tower.trunk(images, leave=self.last_n_layers)
+        *before, last = self.tower.blocks[-self.last_n_layers :]
+        total = 0
+        for block in before:
+            total = total + self.last_block(block, tokens, grid)
+            tokens = block(tokens)
+        return self.tower.project(total + self.last_block(last, tokens, grid))
+
+    def last_block(self, block: ResidualAttentionBlock, tokens: Tensor, grid: tuple[int, int]) -> Tensor:
+        """(B, T, D) tokens that enter a block -> what the host makes of them, (B, T, D)."""
+        strategy = STRATEGIES[self.attention]
+        prior = gaussian_prior(grid, self.gaussian_std, str(tokens.device)) if strategy.gaussian else None
+        mixed = merge_heads(block, strategy.mix(*heads(block, tokens), prior))
+        return feed_forward(block, tokens + mixed) if self.residual else mixed
+
+    def settings(self) -> dict:
+        return {
+            **super().settings(),
+            'attention': self.attention,
+            'residual': self.residual,
+            'gaussian_std': self.gaussian_std if STRATEGIES[self.attention].gaussian else None,
+            'last_n_layers': self.last_n_layers,
+        }
+
+
+@MODELS.register_module()
+class CLIP(LastBlockHost):
+    """Plain CLIP: the patch tokens of its unchanged tower. Args: see :class:`LastBlockHost`."""
+
+
+@MODELS.register_module()
+class SCLIP(LastBlockHost):
+    """Correlative self-attention: queries attend to queries, keys to keys. Args: see :class:`LastBlockHost`."""
+
+    def __init__(self, clip: dict, attention: str = 'csa', **kwargs) -> None:
+        super().__init__(clip, attention, **kwargs)
+
+
+@MODELS.register_module()
+class ClearCLIP(LastBlockHost):
+    """Query-query attention without residual connection and feed-forward.
+
+    The published method; the original repository ships ``attention='vanilla'``. Args: see :class:`LastBlockHost`.
+    """
+
+    def __init__(
+        self,
+        clip: dict,
+        attention: str = 'qq',
+        residual: bool = False,
+        logit_scale: float = 50.0,
+        slide_crop: int = 448,
+        slide_stride: int = 224,
+        padding: int | str | None = 'patch',
+        **kwargs,
+    ) -> None:
+        super().__init__(
+            clip,
+            attention,
+            residual,
+            logit_scale=logit_scale,
+            slide_crop=slide_crop,
+            slide_stride=slide_stride,
+            padding=padding,
+            **kwargs,
+        )
+
+
+@MODELS.register_module()
+class NACLIP(LastBlockHost):
+    """Key-key attention with a Gaussian prior, without residual connection and feed-forward, and mask refinement.
+
+    Args: see :class:`LastBlockHost`.
+    """
+
+    def __init__(
+        self,
+        clip: dict,
+        attention: str = 'naclip',
+        residual: bool = False,
+        pamr_steps: int = 10,
+        upsamplings: int = 2,
+        **kwargs,
+    ) -> None:
+        super().__init__(clip, attention, residual, pamr_steps=pamr_steps, upsamplings=upsamplings, **kwargs)

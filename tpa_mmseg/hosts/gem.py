@@ -1,0 +1,92 @@
+"""GEM: self-self attention on a path beside CLIP's last blocks."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from mmseg.registry import MODELS
+from open_clip.transformer import ResidualAttentionBlock
+from torch import Tensor
+
+from ..errors import TPAError
+from .attention import attend
+from .clip_host import CLIPHost, as_map
+from .clip_tower import heads, merge_heads
+
+
+@MODELS.register_module()
+class GEM(CLIPHost):
+    """Grounding everything: the plain tower runs on, and its last blocks also write to a path of their own.
+
+    Args:
+        depth: The last ``depth - 1`` blocks write to the path.
+        iterations: How often queries, keys and values are normalised and attend to themselves before they mix values.
+        temperature: Of the self-self attention, by default the mean length of a block's normalised tokens times
+            ``1 / sqrt(d)``, for each image on its own.
+        residual: The path starts as the tokens that enter the first of these blocks and each block adds to it.
+            Otherwise only what the last block writes counts.
+        **kwargs: As for :class:`CLIPHost`.
+    """
+
+    def __init__(
+        self,
+        clip: dict,
+        depth: int = 7,
+        iterations: int = 1,
+        temperature: float | None = None,
+        residual: bool = True,
+        templates: tuple[str, ...] = ('a photo of a {}.',),
+        logit_scale: float = 100.0,
+        slide_crop: int = 0,
+        position: str = 'timm',
+        **kwargs,
+    ) -> None:
+        super().__init__(
+            clip,
+            templates=templates,
+            logit_scale=logit_scale,
+            slide_crop=slide_crop,
+            position=position,
+            **kwargs,
+        )
+        if not 2 <= depth <= len(self.tower.blocks) + 1:
+            raise TPAError(f'GEM.depth must be between 2 and {len(self.tower.blocks) + 1}, not {depth}.')
+        self.depth = depth
+        self.iterations = iterations
+        self.temperature = temperature
+        self.residual = residual
+
+    def features(self, images: Tensor) -> Tensor:
+        return as_map(self.tokens(images)[:, 1:], self.tower.grid(tuple(images.shape[-2:])))
+
+    def tokens(self, images: Tensor) -> Tensor:
+        """(B, 3, h, w) windows -> (B, 1 + gh gw, E) features of all tokens, the class token first."""
+        tokens = path = self.tower.trunk(images, leave=self.depth - 1)
+        *before, last = self.tower.blocks[1 - self.depth :]
+        for block in before:
+            if self.residual:
+                path = path + self.self_self(block, tokens)
+            tokens = block(tokens)
+        written = self.self_self(last, tokens)
+        return self.tower.project(path + written if self.residual else written)
+
+    def self_self(self, block: ResidualAttentionBlock, tokens: Tensor) -> Tensor:
+        """(B, T, D) tokens that enter a block -> (B, T, D) that it writes to the path."""
+        q, k, v = heads(block, tokens)
+        if self.temperature is None:
+            temperature = block.ln_1(tokens).norm(dim=-1).mean(-1)[:, None, None, None] * q.shape[-1] ** -0.5
+        else:
+            temperature = q.new_full((1, 1, 1, 1), self.temperature)
+        # The temperature differs between images, so half of it goes to each side of the product.
+        half = temperature.sqrt()
+        mixed = 0
+        for side in (q, k, v):
+            for _ in range(self.iterations):
+                side = F.normalize(side, dim=-1)
+                side = attend(side * half, side * half, side, scale=1.0)
+            side = F.normalize(side, dim=-1) * half
+            mixed = mixed + attend(side, side, v, scale=1.0)
+        return merge_heads(block, mixed / 3)
+
+    def settings(self) -> dict:
+        names = ('depth', 'iterations', 'temperature', 'residual')
+        return {**super().settings(), **{name: getattr(self, name) for name in names}}

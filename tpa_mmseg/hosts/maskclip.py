@@ -1,0 +1,123 @@
+"""MaskCLIP: the values of CLIP's last block, with prompt denoising and key smoothing."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from mmseg.registry import MODELS
+from torch import Tensor
+
+from ..core import QueryScores, Resized, RowSource, ScoreMap
+from ..errors import TPAError
+from .clip_host import as_map
+from .clip_hosts import LastBlockHost
+from .clip_tower import heads, merge_heads
+
+# Both refinements read softmax scores at CLIP's own scale; a query that is left out gets this cosine.
+_SCALE = 100.0
+_LEFT_OUT = -100.0
+
+
+@MODELS.register_module()
+class MaskCLIP(LastBlockHost):
+    """Every token keeps its own value in the last block.
+
+    Args:
+        pd_thresh: Prompt denoising: queries whose softmax score stays below it in the whole image are left out. The
+            paper has 0.5; 0 turns it off.
+        ks_thresh: Key smoothing: patches whose best softmax score is below it take the scores of patches with similar
+            keys. 1 smooths all patches; 0 turns it off. Keys are normalised over patches, as in the original.
+        **kwargs: As for :class:`LastBlockHost`.
+    """
+
+    def __init__(
+        self,
+        clip: dict,
+        attention: str = 'identity',
+        pd_thresh: float = 0.0,
+        ks_thresh: float = 0.0,
+        logit_scale: float = 100.0,
+        slide_crop: int = 0,
+        upsamplings: int = 2,
+        position: str = 'size',
+        **kwargs,
+    ) -> None:
+        super().__init__(
+            clip,
+            attention,
+            logit_scale=logit_scale,
+            slide_crop=slide_crop,
+            upsamplings=upsamplings,
+            position=position,
+            **kwargs,
+        )
+        if ks_thresh and self.last_n_layers != 1:
+            raise TPAError('Key smoothing reads the keys of the last block: set last_n_layers to 1, or ks_thresh to 0.')
+        self.pd_thresh, self.ks_thresh = float(pd_thresh), float(ks_thresh)
+
+    def patch_scores(self, images: Tensor) -> Tensor:
+        """(B, Q, gh, gw) cosines; with key smoothing the D channels of the keys follow them."""
+        if not self.ks_thresh:
+            return super().patch_scores(images)
+        grid, block = self.tower.grid(tuple(images.shape[-2:])), self.tower.blocks[-1]
+        with self.tower.autocast():
+            tokens = self.tower.trunk(images)
+            features = self.tower.project(self.last_block(block, tokens, grid))
+            keys = merge_heads(block, heads(block, tokens)[1])
+        return torch.cat((self.cosines(as_map(features[:, 1:], grid)), as_map(keys[:, 1:], grid).float()), 1)
+
+    def decode(self, maps: list[Tensor], image: Tensor, size: tuple[int, int]) -> ScoreMap:
+        queries = len(self.text_features)
+        scores, keys = [m[:queries] for m in maps], [m[queries:] for m in maps]
+        if self.pd_thresh:
+            scores = denoise(scores, self.pd_thresh)
+        if not self.ks_thresh:
+            return super().decode(scores, image, size)
+        smoothed = [smooth(s, k, self.ks_thresh) for s, k in zip(scores, keys, strict=True)]
+        source = Logarithm(Resized(self.assemble(smoothed, image, size), size))
+        return QueryScores(source, size, self.query_to_class, self.rule)
+
+    def settings(self) -> dict:
+        return {**super().settings(), 'pd_thresh': self.pd_thresh, 'ks_thresh': self.ks_thresh}
+
+
+def denoise(maps: list[Tensor], threshold: float) -> list[Tensor]:
+    """Prompt denoising of an image. Args: maps (Q, h, w) cosines of its windows; threshold of the best score."""
+    best = torch.stack([(_SCALE * scores).softmax(0).amax((1, 2)) for scores in maps]).amax(0)
+    return [scores.masked_fill((best < threshold)[:, None, None], _LEFT_OUT) for scores in maps]
+
+
+def smooth(scores: Tensor, keys: Tensor, threshold: float) -> Tensor:
+    """Key smoothing of a window.
+
+    Args:
+        scores: (Q, h, w) cosines.
+        keys: (D, h, w) keys.
+        threshold: Patches whose best softmax score is below it are smoothed.
+
+    Returns:
+        (Q, h, w) softmax scores, which need not be positive or sum to one where they were smoothed.
+    """
+    probabilities = (_SCALE * scores).softmax(0)
+    unit = F.normalize(keys.flatten(1), dim=1)
+    # (k k^T) p without the matrix of all pairs of patches.
+    spread = (probabilities.flatten(1) @ unit.T @ unit).view_as(probabilities)
+    return torch.where(probabilities.amax(0) < threshold, spread, probabilities)
+
+
+class Logarithm:
+    """The logarithm of a map of scores, band by band, as a :class:`~tpa_mmseg.core.RowSource`."""
+
+    def __init__(self, source: RowSource) -> None:
+        self.source = source
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return self.source.shape
+
+    @property
+    def device(self) -> torch.device:
+        return self.source.device
+
+    def rows(self, top: int, bottom: int) -> Tensor:
+        return self.source.rows(top, bottom).clamp(min=torch.finfo(torch.float32).tiny).log_()
