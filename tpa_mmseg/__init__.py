@@ -13,8 +13,10 @@ if 'tpa_mmseg.doctor' not in getattr(sys, 'orig_argv', ()):
 
     environment.check()
 
+    # Before anything of mmseg is imported.
     from . import compat
 
     compat.install()
 
-    # The packages that put their classes into mmseg's registries.
+    # What puts its classes into mmseg's registries.
+    from . import datasets, encoders, engine, evaluation, hosts, segmentors, visualization  # noqa: F401

@@ -1,0 +1,49 @@
+# make demo and make test need nothing but Python 3.10 or later: everything else goes into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+INSTALLING := $(VENV)/.installing
+
+.PHONY: help demo test lint bench clean
+
+help:
+	@echo 'make demo    segment a small generated data set with and without TPA'
+	@echo 'make test    lint and run all tests'
+	@echo 'make lint    check style and format'
+	@echo 'make bench   measure TPA against the direct implementation'
+	@echo 'make clean   remove the environment and every cache, but no data and no results'
+	@echo
+	@echo 'The first of them installs everything into $(VENV); PYTHON=python3.12 chooses the interpreter.'
+
+demo: $(INSTALLED)
+	$(BIN)/python tools/demo.py
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+bench: $(INSTALLED)
+	$(BIN)/python tools/benchmark.py
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The mark of an unfinished install becomes the mark of a finished one in the last step. Its time is that of the start,
+# so that a file edited meanwhile counts as newer; where it is found, an install was cut short and starts over.
+$(INSTALLED): setup.py constraints.txt Makefile
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "tpa_mmseg needs Python 3.10 or later and $(PYTHON) is " + sys.version.split()[0] + ": try make PYTHON=python3.12")'
+	@if [ -e $(INSTALLING) ]; then echo 'the last install was cut short: starting over'; rm -rf $(VENV); fi
+	@rm -f $(INSTALLED)
+	@mkdir -p $(VENV)
+	@touch $(INSTALLING)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
+	$(BIN)/python -m pip install --constraint constraints.txt --editable '.[test]'
+	$(BIN)/python -m tpa_mmseg.doctor
+	@mv $(INSTALLING) $(INSTALLED)
