@@ -49,6 +49,11 @@ model = dict(
 )
 custom_hooks = [dict(type='PrototypeBankHook', pool=dict(size=40, seed=0))]
 
+test_pipeline = [
+    dict(type='LoadImageFromFile'),
+    dict(type='LoadAnnotations'),
+    dict(type='PackSegInputs'),
+]
 test_dataloader = dict(
     batch_size=1,
     num_workers=0,
@@ -71,11 +76,7 @@ test_dataloader = dict(
                 [150, 60, 180],
             ],
         ),
-        pipeline=[
-            dict(type='LoadImageFromFile'),
-            dict(type='LoadAnnotations'),
-            dict(type='PackSegInputs'),
-        ],
+        pipeline=test_pipeline,
     ),
 )
 test_evaluator = dict(type='HostTPAMetric')

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from mmcv.transforms import LoadAnnotations
 from mmengine.config import ConfigDict
-from mmseg.registry import DATASETS
+from mmseg.registry import DATASETS, TRANSFORMS
 from torch.utils.data import Dataset
 
 from ..errors import TPAError
@@ -82,7 +83,8 @@ class Pool(Dataset):
     def __getitem__(self, item: int) -> dict:
         data = self.dataset[self.indices[item]]
         # A data set that makes its pictures up may deliver the truth unasked.
-        data['data_samples'].pop('gt_sem_seg', None)
+        if 'gt_sem_seg' in data['data_samples']:
+            del data['data_samples'].gt_sem_seg
         return data
 
     def subset(self, items: Sequence[int]) -> Pool:
@@ -91,16 +93,29 @@ class Pool(Dataset):
 
     def name(self, item: int) -> str:
         """The image's name, the same on every machine."""
-        path = self.dataset.get_data_info(self.indices[item])['img_path']
-        return os.path.relpath(path, self.root) if self.root else str(path)
+        path = self._path(item)
+        return os.path.relpath(path, self.root) if self.root else path
+
+    def _path(self, item: int) -> str:
+        return str(self.dataset.get_data_info(self.indices[item])['img_path'])
 
     def names(self) -> list[str]:
         return [self.name(item) for item in range(len(self))]
 
     def fingerprint(self) -> dict:
-        """What identifies the pool."""
-        names = '\n'.join(self.names())
-        return {'images': len(self), 'names': hashlib.sha256(names.encode()).hexdigest()[:16]}
+        """What identifies the pool: its images, by name and number of bytes, and what the pipeline does to them."""
+        images = [f'{name} {_bytes(self._path(item))}' for item, name in enumerate(self.names())]
+        pipeline = [repr(step) for step in self.dataset.pipeline.transforms]
+        return {'images': len(self), 'content': _digest(images), 'pipeline': _digest(pipeline)}
+
+
+def _bytes(path: str) -> int | None:
+    """Size of a file; None where images come from elsewhere."""
+    return os.path.getsize(path) if os.path.isfile(path) else None
+
+
+def _digest(lines: Sequence[str]) -> str:
+    return hashlib.sha256('\n'.join(lines).encode()).hexdigest()[:16]
 
 
 def build_pool(dataset: dict, options: PoolOptions) -> Pool:
@@ -114,15 +129,13 @@ def build_pool(dataset: dict, options: PoolOptions) -> Pool:
     images = DATASETS.build(config)
     root = options.folder or config.get('data_root')
     pool = Pool(images, range(len(images)), root)
-    if not len(pool):
-        raise TPAError(f'The pool is empty: there are no images in {root or "the data set"}.')
     return pool.subset(_listed(pool, options.files) if options.files is not None else options.draw(len(pool)))
 
 
 def _leave_labels_out(config: ConfigDict) -> None:
     """Takes everything that could read a label out of a data set's config, and of those it wraps."""
     if 'pipeline' in config:
-        config.pipeline = [step for step in config.pipeline if 'annotation' not in _type_name(step).lower()]
+        config.pipeline = [step for step in config.pipeline if not _reads_labels(step)]
         harden_pipeline(config.pipeline)
     if 'data_prefix' in config:
         config.data_prefix.pop('seg_map_path', None)
@@ -131,14 +144,15 @@ def _leave_labels_out(config: ConfigDict) -> None:
             _leave_labels_out(inner)
 
 
-def _type_name(step: dict) -> str:
-    return step['type'] if isinstance(step['type'], str) else step['type'].__name__
+def _reads_labels(step: dict) -> bool:
+    kind = TRANSFORMS.get(step['type']) if isinstance(step['type'], str) else step['type']
+    return kind is not None and (issubclass(kind, LoadAnnotations) or 'annotation' in kind.__name__.lower())
 
 
 def _folder_config(config: ConfigDict, folder: Path) -> ConfigDict:
     """A data set of all images below a folder, with the pipeline and classes of another data set."""
-    if not folder.is_dir():
-        raise TPAError(f'pool.folder {folder} is not a folder: give one with images.')
+    if not any(path.suffix in _IMAGE_SUFFIXES for path in folder.rglob('*')):
+        raise TPAError(f'pool.folder {folder} has no images: give a folder with some.')
     metainfo = DATASETS.build({**config, 'lazy_init': True}).metainfo
     return ConfigDict(
         type='BaseSegDataset',

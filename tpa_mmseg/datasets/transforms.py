@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmcv
 import mmengine.fileio as fileio
 from mmcv.transforms import LoadImageFromFile
-from mmseg.datasets.transforms import Resize
+from mmseg.datasets.transforms import LoadAnnotations, Resize
 from mmseg.registry import TRANSFORMS
 
 from ..errors import TPAError
@@ -46,13 +46,29 @@ class SafeResize(Resize):
             super()._resize_img(results)
             return
         new = tuple(max(1, side) for side in new)
-        results['img'] = mmcv.imresize(image, new, interpolation=self.interpolation, backend=self.backend)
+        results['img'] = mmcv.imresize(results['img'], new, interpolation=self.interpolation, backend=self.backend)
         results['img_shape'] = results['img'].shape[:2]
         results['scale_factor'] = (new[0] / width, new[1] / height)
         results['keep_ratio'] = self.keep_ratio
 
 
-_HARDENED = {'LoadImageFromFile': 'LoadImage', 'Resize': 'SafeResize'}
+@TRANSFORMS.register_module()
+class LoadLabels(LoadAnnotations):
+    """``LoadAnnotations`` that reads labels of one row or column too, and names a label file it cannot read."""
+
+    def _load_seg_map(self, results: dict) -> None:
+        path = results['seg_map_path']
+        try:
+            super()._load_seg_map(results)
+        except (OSError, AttributeError) as error:  # a file that is no picture decodes to None
+            reason = getattr(error, 'strerror', None) or 'not a label picture'
+            raise TPAError(f'The labels {path} cannot be read ({reason}): prepare the data set again.') from error
+        # mmseg squeezes the labels, which takes the row or column away.
+        if results['gt_seg_map'].ndim < 2:
+            results['gt_seg_map'] = results['gt_seg_map'].reshape(results['ori_shape'])
+
+
+_HARDENED = {'LoadImageFromFile': 'LoadImage', 'Resize': 'SafeResize', 'LoadAnnotations': 'LoadLabels'}
 
 
 def harden_pipeline(pipeline: list[dict]) -> None:

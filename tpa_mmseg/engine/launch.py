@@ -54,8 +54,11 @@ def load_config(args: argparse.Namespace) -> Config:
         cfg.model_wrapper_cfg = dict(type='TestOnlyWrapper')
         # No launcher tells a CPU rank its share of the cores; torchrun's own default is one thread each, too.
         os.environ.setdefault('OMP_NUM_THREADS', '1')
-    if 'pipeline' in cfg.test_dataloader.dataset:
-        harden_pipeline(cfg.test_dataloader.dataset.pipeline)
+    dataset = cfg.test_dataloader.dataset
+    if dataset.get('data_root') and not Path(dataset.data_root).is_dir():
+        raise TPAError(f'The data set of {path} should be in {dataset.data_root}, which is not a folder: see data/README.md.')
+    if 'pipeline' in dataset:
+        harden_pipeline(dataset.pipeline)
     return cfg
 
 

@@ -76,7 +76,8 @@ class SegmentorHost(Host):
         ]
 
     def fingerprint(self) -> dict:
-        return {**super().fingerprint(), 'type': type(self.segmentor).__name__}
+        settings = {'output': self.output, **(self.segmentor.test_cfg or {})}
+        return {**super().fingerprint(), 'type': type(self.segmentor).__name__, 'settings': settings}
 
     def _batch_maps(self, inputs: Tensor, data_samples: Sequence[SegDataSample] | None) -> list[ScoreMap]:
         size = tuple(inputs.shape[-2:])

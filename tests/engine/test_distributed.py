@@ -1,0 +1,115 @@
+"""One rank and many ranks give the same bank and the same numbers; nothing half-written survives a kill."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from tests.world import ROOT, environment, make_world, results, run_in_process, run_ranks
+from tpa_mmseg.core import PrototypeBank
+from tpa_mmseg.engine.distributed import _first_slurm_node, init_distributed
+from tpa_mmseg.errors import TPAError
+
+
+@pytest.fixture(scope='module')
+def world(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('world')
+    make_world(folder)
+    run_in_process('test', folder / 'config.py', '--work-dir', folder / 'ranks1')
+    return folder
+
+
+@pytest.mark.parametrize('ranks', [2, 3])
+def test_several_ranks_give_the_same_bank_and_numbers(world, ranks):
+    """7 test images and 5 pool images divide by neither 2 nor 3."""
+    work_dir = world / f'ranks{ranks}'
+    done = run_ranks(ranks, 'test', world / 'config.py', '--work-dir', work_dir)
+    assert done.returncode == 0, done.stderr[-2000:]
+    one, many = (PrototypeBank.load(world / name / 'bank.safetensors') for name in ('ranks1', f'ranks{ranks}'))
+    assert torch.equal(one.counts, many.counts)
+    assert one.images == many.images and one.pool == many.pool and one.fingerprint == many.fingerprint
+    torch.testing.assert_close(many.sums, one.sums, rtol=1e-6, atol=1e-6)
+    alone, together = results(world / 'ranks1'), results(work_dir)
+    for part in ('host', 'tpa', 'delta', 'per_class'):
+        assert alone[part] == together[part]
+
+
+def test_more_ranks_than_pool_images(world):
+    out = world / 'tiny.safetensors'
+    done = run_ranks(3, 'build_bank', world / 'config.py', '--out', out, '--pool-size', 2, '--work-dir', world / 'tiny')
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert PrototypeBank.load(out).images == 2
+
+
+def test_an_image_that_one_rank_cannot_read_stops_all(tmp_path):
+    make_world(tmp_path)
+    (tmp_path / 'scenes' / 'images' / '0001.png').write_bytes(b'broken')
+    options = ('--cfg-options', 'custom_hooks.0.pool.size=7')
+    done = run_ranks(2, 'test', tmp_path / 'config.py', '--work-dir', tmp_path / 'w', *options)
+    assert done.returncode != 0
+    assert '0001.png is truncated or not an image' in done.stderr
+    assert not (tmp_path / 'w' / 'bank.safetensors').exists()
+
+
+def test_a_kill_while_the_bank_is_built_or_saved_leaves_no_half_bank(world, tmp_path):
+    """Kills the run at different moments; whatever lies there afterwards is the whole bank or none."""
+    expected = PrototypeBank.load(world / 'ranks1' / 'bank.safetensors')
+    work_dir = tmp_path / 'work'
+    command = [sys.executable, ROOT / 'tools/test.py', world / 'config.py', '--work-dir', work_dir]
+    for moment in ('Building the bank', 'Bank of'):
+        process = subprocess.Popen(
+            [str(part) for part in command], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        seen = b''
+        deadline = time.time() + 120
+        while moment.encode() not in seen and time.time() < deadline:
+            seen += os.read(process.stdout.fileno(), 4096)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert moment.encode() in seen
+        assert not (work_dir / 'results.json').exists()
+        if (work_dir / 'bank.safetensors').exists():
+            torch.testing.assert_close(PrototypeBank.load(work_dir / 'bank.safetensors').sums, expected.sums)
+    run_in_process('test', world / 'config.py', '--work-dir', work_dir)
+    torch.testing.assert_close(PrototypeBank.load(work_dir / 'bank.safetensors').sums, expected.sums)
+    assert results(work_dir)['tpa'] == results(world / 'ranks1')['tpa']
+
+
+def test_a_full_disk_ends_in_a_sentence_and_leaves_nothing(world, tmp_path):
+    def small_files_only():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+
+    script = (
+        'import sys; from tpa_mmseg.core import PrototypeBank; from tpa_mmseg.engine.launch import run_tool; '
+        'run_tool(lambda: PrototypeBank(100, 768).save(sys.argv[1]))'
+    )
+    path = tmp_path / 'bank.safetensors'
+    command = [sys.executable, '-c', script, str(path)]
+    done = subprocess.run(
+        command, env=environment(), capture_output=True, text=True, preexec_fn=small_files_only, cwd=ROOT
+    )
+    assert done.returncode == 2
+    assert f'error: No space left while writing {path}' in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_launcher_without_its_variables_is_refused(monkeypatch):
+    monkeypatch.delenv('SLURM_PROCID', raising=False)
+    with pytest.raises(TPAError, match='--launcher slurm needs the variable SLURM_PROCID'):
+        init_distributed('slurm')
+
+
+@pytest.mark.parametrize(
+    'nodes, first', [('gpu7', 'gpu7'), ('gpu[03-05,9]', 'gpu03'), ('a1,b2', 'a1'), ('rack2-n[1,4]', 'rack2-n1')]
+)
+def test_the_first_node_of_a_slurm_list(monkeypatch, nodes, first):
+    monkeypatch.delenv('SLURM_STEP_NODELIST', raising=False)
+    monkeypatch.setenv('SLURM_NODELIST', nodes)
+    assert _first_slurm_node() == first
