@@ -2,6 +2,7 @@
 
 # First, because encoders has a CLIP encoder that uses the tower of this package.
 from .. import encoders  # noqa: F401, I001
+from ..encoders.clip import CLIPEncoder  # noqa: F401
 from .base import Host
 from .clip_host import CLIPHost
 from .clip_hosts import CLIP, NACLIP, SCLIP, ClearCLIP, LastBlockHost

@@ -8,6 +8,7 @@ import logging
 import warnings
 import zipfile
 from collections.abc import Mapping
+from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
 
@@ -24,6 +25,9 @@ from .clip_tower import PRECISIONS, CLIPTower
 
 # OpenAI's own files carry these numbers among their weights.
 _OPENAI_MARKS = ('input_resolution', 'context_length', 'vocab_size')
+
+# What files hold beyond the text tower; masks are made anew.
+_BEYOND_TEXT = ('logit_', 'attn_mask', 'text.attn_mask', *_OPENAI_MARKS)
 
 # Stand in for the tower that is not wanted, so that its real size costs nothing.
 _NO_VISION = {'image_size': 32, 'patch_size': 32, 'layers': 1, 'width': 64}
@@ -90,7 +94,7 @@ class CLIPSource:
             visual.to_empty(device='cpu')
             prefix = 'visual.'
             state = {name[len(prefix) :]: v for name, v in self._state.items() if name.startswith(prefix)}
-            load_into(visual, state, self.path)
+            load_into(visual, state, self.path, model=self.name)
         return CLIPTower(visual, position, self.precision)
 
     def text_tower(self) -> nn.Module:
@@ -106,7 +110,7 @@ class CLIPSource:
             if isinstance(model, open_clip.CustomTextCLIP):
                 state = convert_to_custom_text_state_dict(state)
             model.to_empty(device='cpu')
-            load_into(model, state, self.path, unused=('logit_', *_OPENAI_MARKS))
+            load_into(model, state, self.path, unused=_BEYOND_TEXT, model=self.name)
             _fill_causal_masks(model)
         return model.requires_grad_(False).eval()
 
@@ -132,7 +136,7 @@ class CLIPSource:
         # A reduced precision makes open_clip take LayerNorms that compute in float32 on every device.
         reduced = 'vision_cfg' not in replaced and self.precision != 'float32'
         dtype = PRECISIONS[self.precision] if reduced else None
-        with torch.device('cpu' if self.path is None else 'meta'):
+        with nullcontext() if self.path is None else torch.device('meta'):
             return kind(**config, cast_dtype=dtype)
 
     def _locate(self, pretrained: str, named: bool) -> None:
@@ -199,7 +203,7 @@ def _is_archive(path: Path) -> bool:
 def _load_archive(path: Path) -> dict[str, Tensor]:
     """The weights of a TorchScript archive. Its reader knows tensors and numbers only, no Python objects."""
     with warnings.catch_warnings():
-        warnings.simplefilter('ignore', DeprecationWarning)
+        warnings.simplefilter('ignore', FutureWarning)  # TorchScript is deprecated, OpenAI's files stay what they are
         state = torch.jit.load(path, map_location='cpu').state_dict()
     return {name: tensor for name, tensor in state.items() if name not in _OPENAI_MARKS}
 
