@@ -8,7 +8,7 @@ import re
 import torch
 import torch.distributed as dist
 from mmengine.dist import init_dist
-from mmseg.registry import MODEL_WRAPPERS
+from mmengine.registry import MODEL_WRAPPERS
 from torch import nn
 
 from ..errors import TPAError
@@ -53,6 +53,7 @@ def _first_slurm_node() -> str:
     return ''.join(part for part in match.groups() if part)
 
 
+# In mmengine's own registry: the Runner looks a wrapper up there, without a scope.
 @MODEL_WRAPPERS.register_module()
 class TestOnlyWrapper(nn.Module):
     """Takes the place of DistributedDataParallel, which refuses a model without trainable parameters.
