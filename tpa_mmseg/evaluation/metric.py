@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import torch
 from mmengine.evaluator import BaseMetric
 from mmengine.logging import print_log
 from mmseg.evaluation import IoUMetric
@@ -62,6 +63,10 @@ class HostTPAMetric(BaseMetric):
         self.format_only = format_only
         self.report: dict | None = None
 
+    @property
+    def num_classes(self) -> int:
+        return len(self.dataset_meta['classes'])
+
     def process(self, data_batch: dict, data_samples: Sequence[dict]) -> None:
         """Counts the pixels of every image, and writes its label map where asked to."""
         for sample in data_samples:
@@ -72,9 +77,10 @@ class HostTPAMetric(BaseMetric):
             record = {'img_path': sample.get('img_path')}
             if not self.format_only:
                 truth = self._truth(sample, prediction)
-                record['prediction'] = self._count(prediction, truth)
+                record['truth'] = self._count(truth)
+                record['prediction'] = self._count_hits(prediction, truth)
                 if 'host_sem_seg' in sample:
-                    record['host'] = self._count(sample['host_sem_seg']['data'].squeeze(0), truth)
+                    record['host'] = self._count_hits(sample['host_sem_seg']['data'].squeeze(0), truth)
             self.results.append(record)
 
     def compute_metrics(self, results: list[dict]) -> dict[str, float]:
@@ -84,12 +90,12 @@ class HostTPAMetric(BaseMetric):
             self._report_label_maps(results)
         if self.format_only:
             return {}
-        prediction, prediction_iou = self._score([record['prediction'] for record in results])
-        support = sum(record['prediction'][3].long() for record in results).tolist()
+        prediction, prediction_iou = self._score(results, 'prediction')
+        support = sum(record['truth'] for record in results).tolist()
         if not all('host' in record for record in results):
             self.report = _report(self.dataset_meta['classes'], support, prediction, prediction_iou)
             return prediction
-        host, host_iou = self._score([record['host'] for record in results])
+        host, host_iou = self._score(results, 'host')
         self.report = _report(self.dataset_meta['classes'], support, host, host_iou, prediction, prediction_iou)
         return {
             **prediction,
@@ -98,7 +104,7 @@ class HostTPAMetric(BaseMetric):
         }
 
     def _truth(self, sample: dict, prediction: Tensor) -> Tensor:
-        """(H, W) labels of the truth on the prediction's device, checked against prediction and class list."""
+        """(H, W) labels of the truth on the prediction's device, checked against the class list; C where ignored."""
         image = sample.get('img_path')
         if 'gt_sem_seg' not in sample:
             raise TPAError(
@@ -111,23 +117,32 @@ class HostTPAMetric(BaseMetric):
                 f'The ground truth of {image} is {_size(truth)} pixels but its prediction {_size(prediction)}: '
                 'load the annotations after the last Resize of the test pipeline.'
             )
-        num_classes = len(self.dataset_meta['classes'])
-        strangers = truth[((truth < 0) | (truth >= num_classes)) & (truth != self.ignore_index)]
-        if strangers.numel():
+        ignored = truth == self.ignore_index
+        lowest, highest = truth.masked_fill(ignored, 0).aminmax()
+        if lowest < 0 or highest >= self.num_classes:
             raise TPAError(
-                f'The ground truth of {image} has label {int(strangers[0])}, but the data set names {num_classes} '
-                f'classes (0 to {num_classes - 1}, {self.ignore_index} is ignored): check its classes and '
-                'reduce_zero_label.'
+                f'The ground truth of {image} has label {int(lowest if lowest < 0 else highest)}, but the data set '
+                f'names {self.num_classes} classes (0 to {self.num_classes - 1}, {self.ignore_index} is ignored): '
+                'check its classes and reduce_zero_label.'
             )
-        return truth
+        return truth.masked_fill(ignored, self.num_classes)
 
-    def _count(self, prediction: Tensor, truth: Tensor) -> tuple[Tensor, ...]:
-        """Pixels per class, (C,) each: intersection, union, prediction, truth."""
-        return IoUMetric.intersect_and_union(prediction, truth, len(self.dataset_meta['classes']), self.ignore_index)
+    def _count(self, labels: Tensor) -> Tensor:
+        """(C,) number of pixels of each class; label C does not count."""
+        return torch.bincount(labels.flatten(), minlength=self.num_classes + 1)[: self.num_classes].cpu()
 
-    def _score(self, areas: list[tuple[Tensor, ...]]) -> tuple[dict[str, float], list[float]]:
-        """aAcc, mIoU and mAcc, and the IoU of every class, all in percent with two decimals."""
+    def _count_hits(self, labels: Tensor, truth: Tensor) -> tuple[Tensor, Tensor]:
+        """Pixels of each class that are right, and pixels that were given the class, (C,) each; ignored ones apart."""
+        labels = labels.masked_fill(truth == self.num_classes, self.num_classes)
+        return self._count(labels.masked_fill(labels != truth, self.num_classes)), self._count(labels)
+
+    def _score(self, results: list[dict], which: str) -> tuple[dict[str, float], list[float]]:
+        """aAcc, mIoU and mAcc of one of the predictions, and the IoU of every class: percent with two decimals."""
         # Summed and rounded in float32, image by image, because IoUMetric does: the numbers are to be the same.
+        areas = []
+        for record in results:
+            right, given, true = (*(area.float() for area in record[which]), record['truth'].float())
+            areas.append((right, given + true - right, given, true))
         totals = [sum(images) for images in zip(*areas, strict=True)]
         values = IoUMetric.total_area_to_metrics(*totals, ['mIoU'], self.nan_to_num)
         scores = {
@@ -142,7 +157,7 @@ class HostTPAMetric(BaseMetric):
         # The files of a data set that reduces label zero count from one, and so do its test servers.
         if sample.get('reduce_zero_label', False):
             labels = labels + 1
-        labels = labels.astype(np.uint16 if len(self.dataset_meta['classes']) > 255 else np.uint8)
+        labels = labels.astype(np.uint16 if self.num_classes > 255 else np.uint8)
         with atomic_write(self.output_dir / _label_name(sample['img_path'])) as file:
             Image.fromarray(labels).save(file, format='PNG')
 

@@ -37,7 +37,7 @@ def colourise(labels: np.ndarray, colours: np.ndarray) -> np.ndarray:
         colours: (C, 3) uint8 colour of each class.
     """
     table = np.vstack([colours, np.array([WHITE], dtype=np.uint8)])
-    return table[np.where(_is_class(labels, len(colours)), labels, len(colours))]
+    return table[_with_unknown(labels, len(colours))]
 
 
 def difference_map(
@@ -99,7 +99,7 @@ def label_panel(labels: np.ndarray, colours: np.ndarray, size: tuple[int, int]) 
     """A label map as a picture of ``size`` (height, width); what is no class is hatched."""
     labels = resample(labels, size)
     picture = Image.fromarray(colourise(labels, colours))
-    unknown = ~_is_class(labels, len(colours))
+    unknown = _with_unknown(labels, len(colours)) == len(colours)
     if unknown.any():
         picture.paste(hatched(picture.size), mask=Image.fromarray(unknown))
     return picture
@@ -125,10 +125,11 @@ def fit_image(image: Image.Image, size: tuple[int, int]) -> Image.Image:
 
 def class_legend(maps: Sequence[np.ndarray], classes: Sequence[str], colours: np.ndarray) -> list[Entry]:
     """The classes that occur in any of the maps, in the data set's order, and what is ignored."""
-    present = np.unique(np.concatenate([np.unique(labels) for labels in maps]))
-    known = present[_is_class(present, len(classes))]
-    entries = [Entry(tuple(int(v) for v in colours[label]), str(classes[label])) for label in known]
-    return entries + [Entry(None, 'ignored')] * (len(known) < len(present))
+    unknown = len(classes)
+    counts = sum(np.bincount(_with_unknown(labels, unknown).ravel(), minlength=unknown + 1) for labels in maps)
+    present = counts[:unknown].nonzero()[0]
+    entries = [Entry(tuple(int(v) for v in colours[label]), str(classes[label])) for label in present]
+    return entries + [Entry(None, 'ignored')] * bool(counts[unknown])
 
 
 def difference_legend(codes: np.ndarray) -> list[Entry]:
@@ -146,5 +147,6 @@ def difference_legend(codes: np.ndarray) -> list[Entry]:
     return entries
 
 
-def _is_class(labels: np.ndarray, num_classes: int) -> np.ndarray:
-    return (labels >= 0) & (labels < num_classes)
+def _with_unknown(labels: np.ndarray, num_classes: int) -> np.ndarray:
+    """The labels, with ``num_classes`` for all that are no class."""
+    return np.where((labels >= 0) & (labels < num_classes), labels, num_classes)
