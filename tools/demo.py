@@ -23,7 +23,7 @@ CONFIG = ROOT / 'configs/demo/fcn_scenes.py'
 SCENES = Path('data/demo/dusk')
 WORK_DIR = Path('work_dirs/demo')
 SCENE_COUNT = 60
-DUSK = 0.8
+DUSK = 0.7
 SHOWN = ('0003', '0012', '0027', '0041')
 
 

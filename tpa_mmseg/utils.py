@@ -13,6 +13,7 @@ from typing import IO
 from .errors import TPAError
 
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR, errno.EEXIST}
 
 
 @contextmanager
@@ -43,7 +44,7 @@ def atomic_write(path: str | os.PathLike, mode: str = 'wb') -> Iterator[IO]:
     except OSError as error:
         if error.errno in _NO_SPACE:
             raise TPAError(f'No space left while writing {path}: free some space and run again.') from error
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        if error.errno in _NOT_WRITABLE:
             raise TPAError(f'{path} cannot be written ({error.strerror}): choose another place.') from error
         raise
     finally:

@@ -117,5 +117,6 @@ def run_tool(main: Callable[[], None]) -> None:
 
 
 def _say(text: str) -> int:
-    print(f'error: {text}', file=sys.stderr, flush=True)
+    # A progress bar may have left the cursor in the middle of its line.
+    print('\n' * sys.stderr.isatty() + f'error: {text}', file=sys.stderr, flush=True)
     return 2
