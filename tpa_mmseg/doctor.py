@@ -26,7 +26,7 @@ OPTIONAL = {
     'psutil': 'make bench',
 }
 # What has to import, in an order in which the first failure explains those after it.
-_MODULES = ('torch', 'torchvision', 'cv2', 'mmengine', 'mmcv', 'mmseg.models', 'timm', 'open_clip')
+_MODULES = ('torch', 'torchvision', 'cv2', 'timm', 'open_clip', 'mmengine', 'mmcv', 'mmseg.models')
 
 
 def version_rows(facts: dict[str, str]) -> list[Row]:

@@ -77,7 +77,7 @@ def problems(facts: dict[str, str]) -> list[Problem]:
     if release(facts['python']) < (3, 10):
         # Whatever else is wrong, another Python has other packages.
         return [Problem(f'tpa_mmseg needs Python 3.10 or later and this is {facts["python"]}: use a newer Python')]
-    rules = (_missing, _torch_pair, _numpy_abi, _mmcv_range, _overwritten, _pkg_resources)
+    rules = (_missing, _torch_pair, _numpy_abi, _overwritten, _mmcv_range, _pkg_resources)
     return [problem for rule in rules for problem in rule(facts)]
 
 
@@ -103,7 +103,11 @@ def release(version: str) -> tuple[int, ...]:
 
 def provider(facts: dict[str, str], module: str) -> str | None:
     """The installed distribution that provides one of the modules of ``PROVIDERS``."""
-    return next((name for name in PROVIDERS[module] if name in facts), None)
+    return next(iter(_providers(facts, module)), None)
+
+
+def _providers(facts: dict[str, str], module: str) -> list[str]:
+    return [name for name in PROVIDERS[module] if name in facts]
 
 
 def installed_version(name: str) -> str | None:
@@ -149,7 +153,7 @@ def _missing(facts: dict[str, str]) -> Iterator[Problem]:
 def _torch_pair(facts: dict[str, str]) -> Iterator[Problem]:
     torch, vision = facts.get('torch', ''), facts.get('torchvision', '')
     pair = f'torch {torch} and torchvision {vision}'
-    remedy = 'install both at once and from the same source, e.g. `pip install --force-reinstall torch torchvision`'
+    remedy = '`pip uninstall -y torch torchvision` and then install both at once and from the same source'
     if '+cpu' in torch and '+cu' in vision:
         yield Problem(f'{pair} do not fit together, one is built for the CPU and the other for CUDA: {remedy}')
         return
@@ -165,26 +169,28 @@ def _numpy_abi(facts: dict[str, str]) -> Iterator[Problem]:
         yield Problem(f"torch {torch} was built for numpy 1 and this is numpy {numpy}: `pip install 'numpy<2'`")
 
 
-def _mmcv_range(facts: dict[str, str]) -> Iterator[Problem]:
-    name = provider(facts, 'mmcv')
-    if name is None or 'mmsegmentation' not in facts or 'onedl-mmsegmentation' in facts or not facts[name]:
-        return
-    if not (2, 0, 0) <= release(facts[name]) < (2, 2):
-        yield Problem(
-            f'mmsegmentation {facts["mmsegmentation"]} refuses {name} {facts[name]}: '
-            f"`pip uninstall -y {name}` and then `pip install 'mmcv-lite<2.2'`, or a full mmcv 2.1"
-        )
-
-
 def _overwritten(facts: dict[str, str]) -> Iterator[Problem]:
-    for module, names in PROVIDERS.items():
-        there = [name for name in names if name in facts]
+    for module in PROVIDERS:
+        there = _providers(facts, module)
         if len(there) > 1:
             yield Problem(
                 f'{" and ".join(there)} are both installed as {module!r} and overwrite each other: '
                 f'`pip uninstall -y {" ".join(there)}` and then install the one you want',
-                fatal=False,
+                # mmcv and mmcv-lite of one version have the same Python files.
+                fatal=len({facts[name] for name in there}) > 1,
             )
+
+
+def _mmcv_range(facts: dict[str, str]) -> Iterator[Problem]:
+    there = _providers(facts, 'mmcv')
+    versions = {facts[name] for name in there}
+    if 'mmsegmentation' not in facts or 'onedl-mmsegmentation' in facts or len(versions) != 1 or '' in versions:
+        return
+    if not (2, 0, 0) <= release(facts[there[0]]) < (2, 2):
+        yield Problem(
+            f'mmsegmentation {facts["mmsegmentation"]} refuses {there[0]} {facts[there[0]]}: '
+            f"`pip uninstall -y {' '.join(there)}` and then `pip install 'mmcv-lite<2.2'`, or a full mmcv 2.1"
+        )
 
 
 def _pkg_resources(facts: dict[str, str]) -> Iterator[Problem]:
