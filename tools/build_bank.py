@@ -34,7 +34,9 @@ def main() -> None:
     if cfg.model.type != 'TPASegmentor':
         raise TPAError(f'A bank needs a TPASegmentor, but the model of {args.config} is {cfg.model.type}.')
     given = {'size': args.pool_size, 'seed': args.pool_seed, 'folder': args.images}
-    options = next((hook.get('pool') for hook in cfg.get('custom_hooks', []) if hook['type'] == 'PrototypeBankHook'), {})
+    options = next(
+        (hook.get('pool') for hook in cfg.get('custom_hooks', []) if hook['type'] == 'PrototypeBankHook'), {}
+    )
     options = pool_options({**(options or {}), **{key: value for key, value in given.items() if value is not None}})
 
     runner = start_runner(cfg)
@@ -46,7 +48,9 @@ def main() -> None:
         base = PrototypeBank.load(args.add_to)
         check_fingerprint(base.fingerprint, model.fingerprint(), args.add_to)
         if base.rule != model.rule:
-            raise TPAError(f'The bank {args.add_to} was made with other anchors ({base.rule}) than the config asks for.')
+            raise TPAError(
+                f'The bank {args.add_to} was made with other anchors ({base.rule}) than the config asks for.'
+            )
         pool = without(pool, base)
     bank = build_bank(model, pool, cfg.test_dataloader.get('num_workers', 0))
     if base is not None:

@@ -42,7 +42,9 @@ def main() -> None:
     stack(sorted(path for path in pictures.iterdir() if path.stem in SHOWN), WORK_DIR / 'demo.png')
     results = json.loads((WORK_DIR / 'results.json').read_text(encoding='utf-8'))
     host, tpa = results['host']['mIoU'], results['tpa']['mIoU']
-    print(f'\nmIoU of the host alone {host:.2f}, with TPA {tpa:.2f} ({tpa - host:+.2f}), on {SCENE_COUNT} painted scenes.')
+    print(
+        f'\nmIoU of the host alone {host:.2f}, with TPA {tpa:.2f} ({tpa - host:+.2f}), on {SCENE_COUNT} painted scenes.'
+    )
     print(f'Look at {WORK_DIR / "demo.png"} (all scenes: {pictures}); the numbers are in {WORK_DIR / "results.json"}.')
     print(f'Next: python tools/test.py {CONFIG.relative_to(ROOT)} --cfg-options model.fusion.alpha=0.8')
 

@@ -39,7 +39,9 @@ segmentor = dict(
 )
 model = dict(
     type='TPASegmentor',
-    host=dict(type='SegmentorHost', segmentor=segmentor, checkpoint='{{ fileDirname }}/../../tpa_mmseg/demo/host.safetensors'),
+    host=dict(
+        type='SegmentorHost', segmentor=segmentor, checkpoint='{{ fileDirname }}/../../tpa_mmseg/demo/host.safetensors'
+    ),
     # An encoder without weights: random projections of patches, enough to tell paints apart.
     encoder=dict(
         type='TimmEncoder',

@@ -93,7 +93,9 @@ def test_a_given_bank_is_used(world):
 def test_a_bank_is_built_without_testing_and_without_labels(tmp_path):
     make_world(tmp_path)
     shutil.rmtree(tmp_path / 'scenes' / 'labels')
-    run_in_process('build_bank', tmp_path / 'config.py', '--out', tmp_path / 'b.safetensors', '--work-dir', tmp_path / 'w')
+    run_in_process(
+        'build_bank', tmp_path / 'config.py', '--out', tmp_path / 'b.safetensors', '--work-dir', tmp_path / 'w'
+    )
     assert PrototypeBank.load(tmp_path / 'b.safetensors').images == 5
 
 
@@ -136,7 +138,9 @@ def test_odd_images_work(tmp_path):
 def test_a_truncated_bank_is_refused(world, tmp_path, capfd):
     data = (world / 'first' / 'bank.safetensors').read_bytes()
     (tmp_path / 'cut.safetensors').write_bytes(data[:-100])
-    said = fails(capfd, 'test', world / 'config.py', '--work-dir', tmp_path / 'w', '--bank', tmp_path / 'cut.safetensors')
+    said = fails(
+        capfd, 'test', world / 'config.py', '--work-dir', tmp_path / 'w', '--bank', tmp_path / 'cut.safetensors'
+    )
     assert 'cut.safetensors is not a readable prototype bank' in said
     assert not (tmp_path / 'w' / 'results.json').exists()
 
@@ -189,7 +193,7 @@ def test_a_pool_larger_than_the_data_set_is_refused(world, tmp_path, capfd):
         ('model.encoder.type=Nobody', "Unknown encoder 'Nobody'"),
         ('model.encoder.model=vit_nobody', 'vit_nobody'),
         ('model.host.checkpoint=gone.pth', 'gone.pth'),
-        ('test_dataloader.dataset.data_root=nowhere', 'nowhere, which is not a folder'),
+        ('test_dataloader.dataset.data_root=nowhere', 'There is no data in nowhere'),
     ],
 )
 def test_what_is_missing_is_named(world, tmp_path, capfd, option, expected):

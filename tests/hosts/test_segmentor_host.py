@@ -87,6 +87,8 @@ CASES = {
         ],
     ),
 }
+
+
 @pytest.mark.parametrize('name', CASES)
 def test_labels_are_those_of_the_segmentors_own_predict(name):
     model = MODELS.build(copy.deepcopy(CASES[name])).eval()

@@ -187,7 +187,9 @@ def test_a_bank_of_another_host_encoder_or_class_list_is_refused(cfg, pool, tmp_
 
 @pytest.mark.parametrize('part', ['host', 'encoder'])
 def test_an_unknown_host_or_encoder_is_answered_with_the_known_ones(cfg, part):
-    with pytest.raises(TPAError, match=f"Unknown {part} 'Nobody'.*({'SegmentorHost' if part == 'host' else 'TimmEncoder'})"):
+    with pytest.raises(
+        TPAError, match=f"Unknown {part} 'Nobody'.*({'SegmentorHost' if part == 'host' else 'TimmEncoder'})"
+    ):
         model_of(cfg, **{part: dict(type='Nobody')})
 
 

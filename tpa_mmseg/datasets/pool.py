@@ -55,7 +55,9 @@ class PoolOptions:
     def draw(self, count: int) -> list[int]:
         """Indices of the pool among ``count`` images, ascending."""
         if self.size is not None and self.size > count:
-            raise TPAError(f'pool.size is {self.size} but the data set has only {count} images: lower it or leave it out.')
+            raise TPAError(
+                f'pool.size is {self.size} but the data set has only {count} images: lower it or leave it out.'
+            )
         size = self.size or DEFAULT_SIZE
         if self.fraction is not None:
             size = max(1, round(self.fraction * count))

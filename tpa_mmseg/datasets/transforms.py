@@ -21,13 +21,17 @@ class LoadImage(LoadImageFromFile):
             data = fileio.get(path, backend_args=self.backend_args)
         except OSError as error:
             reason = error.strerror or str(error)
-            raise TPAError(f'The image {path} cannot be read ({reason}): bring it back or take it off the list.') from error
+            raise TPAError(
+                f'The image {path} cannot be read ({reason}): bring it back or take it off the list.'
+            ) from error
         # OpenCV fills the missing rest of a JPEG with grey and only warns.
         truncated = data[:2] == b'\xff\xd8' and data.rfind(b'\xff\xd9') < 0
         try:
             image = None if truncated else mmcv.imfrombytes(data, flag=self.color_type, backend=self.imdecode_backend)
         except Exception as error:  # every decoding backend has exceptions of its own
-            raise TPAError(f'The image {path} cannot be decoded ({error}): replace it or take it off the list.') from error
+            raise TPAError(
+                f'The image {path} cannot be decoded ({error}): replace it or take it off the list.'
+            ) from error
         if image is None:
             raise TPAError(f'The image {path} is truncated or not an image: replace it or take it off the list.')
         results['img'] = image.astype('float32') if self.to_float32 else image

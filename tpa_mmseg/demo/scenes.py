@@ -55,7 +55,9 @@ def paint_scene(seed: int, size: tuple[int, int] = (96, 128), dusk: float = 0.0)
     paint = _PAINT + rng.normal(0, 12, _PAINT.shape)
     grain = cv2.resize(rng.normal(0, 1, (height // 2 + 1, width // 2 + 1)).astype(np.float32), (width, height))
     image = paint[labels] + (_GRAIN[labels] * grain)[..., None]
-    bricks = (np.arange(height)[:, None] % 8 == 0) | ((np.arange(width)[None] + 6 * (np.arange(height)[:, None] // 8)) % 14 == 0)
+    bricks = (np.arange(height)[:, None] % 8 == 0) | (
+        (np.arange(width)[None] + 6 * (np.arange(height)[:, None] // 8)) % 14 == 0
+    )
     image[(labels == 4) & bricks] -= 45
     image = _light(rng, image, dusk)
     outline = cv2.morphologyEx(labels, cv2.MORPH_GRADIENT, np.ones((2, 2), np.uint8)) > 0
@@ -101,7 +103,9 @@ def _light(rng: np.random.Generator, image: np.ndarray, dusk: float) -> np.ndarr
     return image * cast + rng.normal(0, 3 + 7 * dusk, image.shape)
 
 
-def write_scenes(folder: Path, count: int, first_seed: int, dusk: float = 0.0, size: tuple[int, int] = (96, 128)) -> None:
+def write_scenes(
+    folder: Path, count: int, first_seed: int, dusk: float = 0.0, size: tuple[int, int] = (96, 128)
+) -> None:
     """Writes scenes in MMSegmentation's layout: ``images/*.png`` and ``labels/*.png``."""
     for part in ('images', 'labels'):
         (folder / part).mkdir(parents=True, exist_ok=True)

@@ -33,7 +33,9 @@ def train_host(segmentor: dict, path: Path, steps: int = 500, batch: int = 8, se
     for step in tqdm(range(steps), desc='Training the demo host', unit='step'):
         scenes = [paint_scene(1_000_000 + seed * 100_000 + step * batch + i, (64, 64)) for i in range(batch)]
         data = {
-            'inputs': [torch.from_numpy(np.ascontiguousarray(image[..., ::-1].transpose(2, 0, 1))) for image, _ in scenes],
+            'inputs': [
+                torch.from_numpy(np.ascontiguousarray(image[..., ::-1].transpose(2, 0, 1))) for image, _ in scenes
+            ],
             'data_samples': [_sample(labels) for _, labels in scenes],
         }
         data = model.data_preprocessor(data, True)

@@ -56,7 +56,7 @@ def load_config(args: argparse.Namespace) -> Config:
         os.environ.setdefault('OMP_NUM_THREADS', '1')
     dataset = cfg.test_dataloader.dataset
     if dataset.get('data_root') and not Path(dataset.data_root).is_dir():
-        raise TPAError(f'The data set of {path} should be in {dataset.data_root}, which is not a folder: see data/README.md.')
+        raise TPAError(f'There is no data in {dataset.data_root}, which {path} asks for: see data/README.md.')
     if 'pipeline' in dataset:
         harden_pipeline(dataset.pipeline)
     return cfg

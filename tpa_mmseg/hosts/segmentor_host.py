@@ -52,7 +52,9 @@ class SegmentorHost(Host):
         if not hasattr(segmentor, 'inference'):
             raise TPAError(f'{type(segmentor).__name__} has no inference(): it cannot be a SegmentorHost.')
         if checkpoint is not None:
-            load_into(segmentor, load_state_dict(checkpoint), checkpoint, unused=('auxiliary_head.', 'data_preprocessor.'))
+            load_into(
+                segmentor, load_state_dict(checkpoint), checkpoint, unused=('auxiliary_head.', 'data_preprocessor.')
+            )
         self.segmentor = segmentor.requires_grad_(False).eval()
         self.head = _last_head(segmentor)
         # One output channel stands for two classes, the second where it exceeds the head's threshold.

@@ -160,7 +160,7 @@ class TPASegmentor(BaseSegmentor):
             )
         self.bank = bank
         self.bank_file = None if file is None else Path(file)
-        self._prototypes = None if bank is None else bank.prototypes()
+        self._prototypes = None if bank is None else bank.prototypes().to(next(self.parameters()).device)
 
     def load_bank(self) -> None:
         """Loads the bank file of the config and checks that it was made for this host, encoder and classes."""
@@ -222,7 +222,9 @@ def _build(part: dict | torch.nn.Module, name: str) -> torch.nn.Module:
     kind = part.get('type')
     if isinstance(kind, str) and MODELS.get(kind) is None:
         base = Host if name == 'host' else Encoder
-        known = sorted(key for key, cls in MODELS.module_dict.items() if isinstance(cls, type) and issubclass(cls, base))
+        known = sorted(
+            key for key, cls in MODELS.module_dict.items() if isinstance(cls, type) and issubclass(cls, base)
+        )
         raise TPAError(f'Unknown {name} {kind!r} in the config: known are {", ".join(known)}, or any registered model.')
     return MODELS.build(part)
 
