@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import errno
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -52,8 +51,6 @@ def load_config(args: argparse.Namespace) -> Config:
     cfg.launcher = args.launcher
     if args.launcher != 'none':
         cfg.model_wrapper_cfg = dict(type='TestOnlyWrapper')
-        # No launcher tells a CPU rank its share of the cores; torchrun's own default is one thread each, too.
-        os.environ.setdefault('OMP_NUM_THREADS', '1')
     dataset = cfg.test_dataloader.dataset
     if dataset.get('data_root') and not Path(dataset.data_root).is_dir():
         raise TPAError(f'There is no data in {dataset.data_root}, which {path} asks for: see data/README.md.')
