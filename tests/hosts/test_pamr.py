@@ -42,7 +42,7 @@ def test_refinement_equals_its_definition(steps: int, dilations: tuple[int, ...]
 def test_pieces_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     scores, image = torch.randn(7, 40, 30), F.avg_pool2d(torch.randn(3, 44, 34), 5, 1)
     whole = pamr.refine_(scores.clone(), image, 4, (2, 9))
-    monkeypatch.setattr(pamr, '_CHUNK_ELEMENTS', 2 * scores[0].numel())
+    monkeypatch.setitem(pamr._CHUNK_ELEMENTS, 'cpu', 2 * scores[0].numel())
     monkeypatch.setattr(pamr, '_BAND_ROWS', 3)
     torch.testing.assert_close(pamr.refine_(scores.clone(), image, 4, (2, 9)), whole, atol=1e-6, rtol=0)
 

@@ -20,6 +20,7 @@ from .base import Host, original_size, split_batch
 from .class_names import ClassNames
 from .clip_loading import CLIPSource
 from .pamr import refine_
+from .segmentor_host import unpad
 from .text import IMAGENET_TEMPLATES, query_features, read_features
 from .windows import Sliding, StitchedWindows, run_batched
 
@@ -75,9 +76,13 @@ class CLIPHost(Host):
         source = CLIPSource.of(clip)
         self.tower = source.tower(position)
         self.sliding = Sliding(slide_crop, slide_stride, self._multiple(padding))
+        if not self.sliding.whole:
+            self.tower.grid((self.sliding.spans(slide_crop)[0].padded,) * 2)  # refuses windows smaller than a patch
         self.rule = DecisionRule(prob_thd, area_thd)
         self.logit_scale = float(logit_scale)
         self.upsamplings = one_of('upsamplings', upsamplings, (1, 2))
+        if window_batch is not None and window_batch < 1:
+            raise TPAError(f'window_batch must be at least 1, or None, not {window_batch}.')
         self.window_batch = window_batch
         self.pamr_steps, self.pamr_dilations = pamr_steps, tuple(pamr_dilations)
         names = None if class_names is None else ClassNames.read(class_names)
@@ -108,7 +113,10 @@ class CLIPHost(Host):
         if set(self.query_to_class) != set(range(found)):
             raise TPAError(f'query_to_class must name every class from 0 to {found - 1}.')
         if self.num_classes not in (None, found):
-            raise TPAError(f'The data set has {self.num_classes} classes, but class_names gives {found}.')
+            raise TPAError(
+                f'The data set has {self.num_classes} classes, but class_names gives {found}: '
+                'name every class, in the order of the data set.'
+            )
         self.num_classes = found
         if self.rule.prob_thd > 0 and names is not None and not names.looks_like_background:
             warnings.warn(
@@ -144,13 +152,19 @@ class CLIPHost(Host):
     def score_maps(
         self, inputs: Tensor | Sequence[Tensor], data_samples: Sequence[SegDataSample] | None = None
     ) -> list[ScoreMap]:
-        windows = [self.sliding.cut(image) for image in inputs]
+        pairs = [
+            (image if sample is None else unpad(image, sample.metainfo), sample)
+            for image, sample in split_batch(inputs, data_samples)
+        ]
+        windows = [self.sliding.cut(image) for image, _ in pairs]
         batch = self.window_batch or _WINDOW_BATCH.get(self.text_features.device.type, _WINDOW_BATCH_GPU)
         maps = iter(run_batched(self.patch_scores, [window for cut in windows for window in cut], batch))
-        return [
-            self.decode([self.check_scores(next(maps), sample) for _ in cut], image, original_size(image, sample))
-            for (image, sample), cut in zip(split_batch(inputs, data_samples), windows, strict=True)
-        ]
+        # Only the network runs in reduced precision.
+        with torch.autocast(self.text_features.device.type, enabled=False):
+            return [
+                self.decode([self.check_scores(next(maps), sample) for _ in cut], image, original_size(image, sample))
+                for (image, sample), cut in zip(pairs, windows, strict=True)
+            ]
 
     def decode(self, maps: list[Tensor], image: Tensor, size: tuple[int, int]) -> ScoreMap:
         """The class probabilities of one image.

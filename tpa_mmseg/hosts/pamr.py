@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 # Floats of the channels that are refined together, and rows whose affinities are computed together: memory stays small.
-_CHUNK_ELEMENTS = 1 << 21
+_CHUNK_ELEMENTS = {'cpu': 1 << 20, 'cuda': 1 << 24}
 _BAND_ROWS = 32
 
 
@@ -26,7 +26,7 @@ def refine_(scores: Tensor, image: Tensor, steps: int, dilations: Sequence[int])
         The scores.
     """
     weights = affinities(image.float(), dilations)
-    channels = max(1, _CHUNK_ELEMENTS // scores[0].numel())
+    channels = max(1, _CHUNK_ELEMENTS.get(scores.device.type, 1 << 24) // scores[0].numel())
     for first in range(0, len(scores), channels):
         chunk = scores[first : first + channels]
         for _ in range(steps):

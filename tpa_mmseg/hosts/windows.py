@@ -148,7 +148,9 @@ class StitchedWindows:
         # Rows far from the band have no weight in it: leave them out of the product.
         down = self._down[:, top:bottom]
         used = down.any(1).nonzero()[:, 0]
-        return (down[used].T @ blocks[:, used]) @ self._across
+        # Bands are asked for long after the network ran, perhaps under an autocast that is not meant for them.
+        with torch.autocast(self.device.type, enabled=False):
+            return (down[used].T @ blocks[:, used]) @ self._across
 
 
 @lru_cache(maxsize=64)

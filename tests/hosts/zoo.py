@@ -1,0 +1,67 @@
+"""Every host that the contract test checks, built tiny and random.
+
+A new host adds a line to :data:`ZOO`: a function that takes options of the host and returns it. The hosts must have
+:data:`NUM_CLASSES` classes, and give the same weights each time they are built after the same seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from tpa_mmseg.hosts import CLIP, GEM, NACLIP, SCLIP, ClearCLIP, Host, MaskCLIP
+
+NUM_CLASSES = 3
+PREPROCESSOR = {
+    'type': 'TPADataPreProcessor',
+    'mean': [122.771, 116.746, 104.094],
+    'std': [68.501, 66.632, 70.323],
+    'bgr_to_rgb': True,
+}
+TINY_CLIP = {
+    'embed_dim': 16,
+    'quick_gelu': True,
+    'vision_cfg': {'image_size': 32, 'patch_size': 8, 'layers': 3, 'width': 32, 'head_width': 16},
+    'text_cfg': {'context_length': 77, 'vocab_size': 49408, 'width': 16, 'heads': 1, 'layers': 1},
+}
+
+
+def clip_options(precision: str = 'float32') -> dict:
+    """What every CLIP host needs: a model, and the features of five queries for three classes."""
+    return {
+        'clip': {'model': TINY_CLIP, 'precision': precision},
+        'text_features': torch.randn(5, 16, generator=torch.Generator().manual_seed(5)),
+        'query_to_class': [0, 0, 1, 2, 2],
+        'data_preprocessor': PREPROCESSOR,
+    }
+
+
+def clip_host(kind: type[Host], **defaults) -> Callable[..., Host]:
+    """A builder of a CLIP host. Args: kind: its class; defaults: options that make it small."""
+
+    def build(precision: str = 'float32', **changes) -> Host:
+        torch.manual_seed(7)
+        return kind(**{**clip_options(precision), **defaults, **changes})
+
+    return build
+
+
+SLIDE = {'slide_crop': 32, 'slide_stride': 16}
+
+#: Name -> function that builds the host; options of the host may be passed.
+ZOO: dict[str, Callable[..., Host]] = {
+    'CLIP': clip_host(CLIP, **SLIDE),
+    'CLIP whole': clip_host(CLIP, slide_crop=0),
+    'SCLIP': clip_host(SCLIP, **SLIDE),
+    'SCLIP with area_thd': clip_host(SCLIP, area_thd=0.3, prob_thd=0.3, **SLIDE),
+    'ClearCLIP': clip_host(ClearCLIP, **{**SLIDE, 'slide_crop': 36}),
+    'ClearCLIP, last two layers': clip_host(ClearCLIP, last_n_layers=2, slide_crop=0),
+    'NACLIP': clip_host(NACLIP, **SLIDE, pamr_steps=2, pamr_dilations=(1, 3)),
+    'NACLIP whole, without PAMR': clip_host(NACLIP, slide_crop=0, pamr_steps=0),
+    'NACLIP, neighbours only': clip_host(NACLIP, attention='nonly', pamr_steps=0, **SLIDE),
+    'MaskCLIP': clip_host(MaskCLIP),
+    'MaskCLIP with refinements': clip_host(MaskCLIP, pd_thresh=0.3, ks_thresh=0.9),
+    'GEM': clip_host(GEM, depth=3),
+    'GEM without residual': clip_host(GEM, depth=4, iterations=2, temperature=8.0, residual=False, **SLIDE),
+}
