@@ -11,6 +11,9 @@ from pathlib import Path
 
 from ..errors import TPAError
 
+# The lists that come with the package; sources.json there says where each is from.
+PACKAGED = Path(__file__).parents[1] / 'datasets' / 'class_names'
+
 
 @dataclass(frozen=True)
 class ClassNames:
@@ -41,10 +44,11 @@ class ClassNames:
 
         Args:
             source: A file with one line per class, synonyms separated by commas or semicolons (blank lines at its end
-                do not count); or a list with a name, or a list of synonyms, per class.
+                do not count); the name of a list that comes with the package, such as ``'voc21'``; or a list with a
+                name, or a list of synonyms, per class.
         """
         if isinstance(source, (str, os.PathLike)):
-            names = _read_file(Path(source))
+            names = _read_file(_locate(source))
             origin = str(source)
         else:
             names = [[entry] if isinstance(entry, str) else list(entry) for entry in source]
@@ -71,12 +75,23 @@ class ClassNames:
                 )
 
 
+def packaged_lists() -> list[str]:
+    """The names of the lists that come with the package."""
+    return sorted(path.stem for path in PACKAGED.glob('*.txt'))
+
+
+def _locate(source: str | os.PathLike) -> Path:
+    """The file of a packaged list, whose name means the same in every folder, or the file that a path names."""
+    return PACKAGED / f'{source}.txt' if str(source) in packaged_lists() else Path(source)
+
+
 def _read_file(path: Path) -> list[list[str]]:
     try:
         text = path.read_text(encoding='utf-8')
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, 'strerror', None) or 'not a text file'
         raise TPAError(
-            f'The class names {path} cannot be read ({reason}): give a file with one class per line.'
+            f'The class names {path} cannot be read ({reason}): give a file with one class per line, or one of '
+            f'{", ".join(packaged_lists())}.'
         ) from error
     return [re.split('[,;]', line) for line in text.rstrip().splitlines()]

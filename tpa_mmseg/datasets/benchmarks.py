@@ -1,0 +1,57 @@
+"""The data sets that open-vocabulary work tests on and MMSegmentation has under no name of its own.
+
+VOC21, COCO-Stuff164k, Cityscapes and ADE20K are MMSegmentation's ``PascalVOCDataset``, ``COCOStuffDataset``,
+``CityscapesDataset`` and ``ADE20KDataset``.
+"""
+
+from __future__ import annotations
+
+from mmseg.datasets import BaseSegDataset, COCOStuffDataset, PascalContextDataset, PascalVOCDataset
+from mmseg.datasets.pascal_context import PascalContextDataset59
+from mmseg.registry import DATASETS
+
+_COCO_OBJECTS = 80
+
+
+def voc_colours(count: int) -> list[list[int]]:
+    """The first colours of Pascal VOC's palette: the bits of an index, dealt out to red, green and blue in turn."""
+    colours = []
+    for index in range(count):
+        colour = [0, 0, 0]
+        for bit in range(24):
+            colour[bit % 3] |= (index >> bit & 1) << 7 - bit // 3
+        colours.append(colour)
+    return colours
+
+
+@DATASETS.register_module()
+class PascalVOC20Dataset(PascalVOCDataset):
+    """Pascal VOC 2012 without its background, which is ignored. Files as for ``PascalVOCDataset``."""
+
+    METAINFO = {key: values[1:] for key, values in PascalVOCDataset.METAINFO.items()}
+
+    def __init__(self, ann_file: str, reduce_zero_label: bool = True, **kwargs) -> None:
+        super().__init__(ann_file=ann_file, reduce_zero_label=reduce_zero_label, **kwargs)
+
+
+@DATASETS.register_module()
+class PascalContext60Dataset(PascalContextDataset):
+    """Pascal Context: 59 classes and a background, which is class 0."""
+
+
+@DATASETS.register_module()
+class PascalContext59Dataset(PascalContextDataset59):
+    """Pascal Context without its background, which is ignored."""
+
+
+@DATASETS.register_module()
+class COCOObjectDataset(BaseSegDataset):
+    """The 80 object classes of COCO in its own order, and everything else as background, which is class 0."""
+
+    METAINFO = {
+        'classes': ('background', *COCOStuffDataset.METAINFO['classes'][:_COCO_OBJECTS]),
+        'palette': voc_colours(1 + _COCO_OBJECTS),
+    }
+
+    def __init__(self, img_suffix: str = '.jpg', seg_map_suffix: str = '_instanceTrainIds.png', **kwargs) -> None:
+        super().__init__(img_suffix=img_suffix, seg_map_suffix=seg_map_suffix, **kwargs)
