@@ -1,0 +1,129 @@
+"""Stock OpenMMLab runs on current Python and PyTorch, quietly, and without giving up PyTorch's safe loading."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from mmengine.config import ConfigDict
+from mmengine.logging import HistoryBuffer
+from mmengine.registry import DefaultScope
+from mmseg.registry import MODELS
+
+from tpa_mmseg import compat
+from tpa_mmseg.errors import TPAError
+
+ROOT = Path(__file__).parents[1]
+SAFE_LOADING = pytest.mark.skipif(
+    torch.torch_version.TorchVersion(torch.__version__) < (2, 6), reason='this PyTorch loads everything by default'
+)
+
+
+@pytest.mark.skipif(
+    not isinstance(sys.modules['mmcv._ext'], compat.MissingOps), reason='mmcv has compiled ops in this environment'
+)
+def test_only_calling_a_missing_op_is_an_error():
+    from mmcv.ops import nms
+
+    with pytest.raises(TPAError, match="compiled op 'nms'.*install a full mmcv"):
+        nms(torch.zeros(1, 4), torch.zeros(1), 0.5)
+
+
+def test_installing_twice_changes_nothing():
+    before = sys.modules['mmcv._ext']
+    compat.install()
+    assert sys.modules['mmcv._ext'] is before
+
+
+def fcn(num_classes: int = 3) -> dict:
+    """A tiny fully convolutional network, as a config."""
+    return dict(
+        type='EncoderDecoder',
+        data_preprocessor=dict(type='SegDataPreProcessor'),
+        backbone=dict(
+            type='ResNet', depth=18, base_channels=4, stem_channels=4, num_stages=1, strides=(1,), dilations=(1,),
+            out_indices=(0,),
+        ),
+        decode_head=dict(
+            type='FCNHead', in_channels=4, in_index=0, channels=4, num_convs=1, num_classes=num_classes,
+            align_corners=False, loss_decode=dict(type='CrossEntropyLoss'),
+        ),
+        test_cfg=dict(mode='whole'),
+    )  # fmt: skip
+
+
+def test_a_stock_segmentor_is_built_without_a_word():
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter('default')
+        compat.install()
+        with DefaultScope.overwrite_default_scope('mmseg'):
+            model = MODELS.build(fcn())
+    assert [str(warning.message) for warning in heard] == []
+    logits = model.eval().encode_decode(torch.rand(1, 3, 32, 48), [dict(img_shape=(32, 48), ori_shape=(32, 48))])
+    assert logits.shape == (1, 3, 32, 48)
+
+
+def checkpoint() -> dict:
+    """What a Runner of mmengine saves beside the weights."""
+    loss = HistoryBuffer()
+    for value in (2.0, 1.0):
+        loss.update(value)
+    return {
+        'state_dict': {'weight': torch.ones(2)},
+        'message_hub': {'log_scalars': {'loss': loss}, 'resumed_keys': {'loss': True}},
+        'meta': {'dataset_meta': ConfigDict(classes=('cat', 'dog')), 'iter': 2},
+        'best': {'mIoU': np.float32(41.5), 'seed': np.int64(3), 'confusion': np.arange(4).reshape(2, 2)},
+    }
+
+
+@SAFE_LOADING
+def test_a_checkpoint_of_the_runner_is_read_as_plain_data(tmp_path):
+    torch.save(checkpoint(), tmp_path / 'iter_2.pth')
+    read = torch.load(tmp_path / 'iter_2.pth')
+    assert read['state_dict']['weight'].tolist() == [1, 1]
+    assert read['message_hub']['log_scalars']['loss'].mean() == 1.5
+    assert read['meta']['dataset_meta'].classes == ('cat', 'dog')
+    assert read['best']['mIoU'] == np.float32(41.5)
+    assert read['best']['confusion'].tolist() == [[0, 1], [2, 3]]
+
+
+class Reaching:
+    """Pickles as ``getattr(owner, name)``: the first step of every file that runs code when it is read."""
+
+    def __init__(self, owner: object, name: str) -> None:
+        self.owner, self.name = owner, name
+
+    def __reduce__(self):
+        return getattr, (self.owner, self.name)
+
+
+@SAFE_LOADING
+@pytest.mark.parametrize(
+    ('owner', 'name'), [(HistoryBuffer, '__init__'), (HistoryBuffer, 'register_statistics'), (np.ndarray, 'tofile')]
+)
+def test_a_file_cannot_reach_beyond_plain_data(tmp_path, owner, name):
+    torch.save({'weight': Reaching(owner, name)}, tmp_path / 'evil.pth')
+    with pytest.raises((TPAError, pickle.UnpicklingError), match=name):
+        torch.load(tmp_path / 'evil.pth')
+
+
+def test_the_package_works_where_python_has_no_find_loader():
+    # As Python 3.14, which removed it.
+    code = (
+        'import pkgutil; vars(pkgutil).pop("find_loader", None)\n'
+        'import tpa_mmseg\n'
+        'from mmengine.utils.dl_utils import mmcv_full_available\n'
+        'assert pkgutil.find_loader("no_such_module") is None and pkgutil.find_loader("json") is not None\n'
+        'import sys; from tpa_mmseg.compat import MissingOps\n'
+        'print(mmcv_full_available() != isinstance(sys.modules["mmcv._ext"], MissingOps))'
+    )
+    environ = {**os.environ, 'PYTHONPATH': str(ROOT)}
+    answer = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, env=environ)
+    assert answer.stdout.strip().endswith('True'), answer.stderr
