@@ -74,12 +74,14 @@ class Sliding:
         return Span(start, stop, missing // 2, missing - missing // 2)
 
     def cut(self, image: Tensor) -> list[Tensor]:
-        """(3, H, W) image -> its (3, h, w) windows, row by row."""
-        return [
-            F.pad(image[:, y.start : y.stop, x.start : x.stop], (x.before, x.after, y.before, y.after))
-            for y in self.spans(image.shape[1])
-            for x in self.spans(image.shape[2])
-        ]
+        """(3, H, W) image -> its (3, h, w) windows, row by row; views of it unless they are padded."""
+        windows = []
+        for y in self.spans(image.shape[1]):
+            for x in self.spans(image.shape[2]):
+                window = image[:, y.start : y.stop, x.start : x.stop]
+                margins = (x.before, x.after, y.before, y.after)
+                windows.append(F.pad(window, margins) if any(margins) else window)
+        return windows
 
 
 def run_batched(network: Callable[[Tensor], Tensor], images: Sequence[Tensor], batch: int) -> list[Tensor]:
