@@ -18,6 +18,7 @@ _NOISE = (
     ('``build_loss`` would be deprecated soon', 'mmseg.models.builder'),
     ('Default ``avg_non_ignore`` is False', 'mmseg.models.losses.cross_entropy_loss'),
     ('pkg_resources is deprecated as an API', 'mmengine.utils.package_utils'),
+    ('pkg_resources is deprecated as an API', 'importlib'),  # mmengine reloads it
 )
 
 
