@@ -1,0 +1,11 @@
+"""Pascal Context without background."""
+
+_base_ = 'one_by_one.py'
+test_dataloader = dict(
+    dataset=dict(
+        type='PascalContext59Dataset',
+        data_root='{{$TPA_DATA:data}}/VOCdevkit/VOC2010',
+        ann_file='ImageSets/SegmentationContext/val.txt',
+        data_prefix=dict(img_path='JPEGImages', seg_map_path='SegmentationClassContext'),
+    )
+)

@@ -1,0 +1,11 @@
+"""NACLIP as MLMP's protocol has it: one prompt, CLIP's own scale, no mask refinement and no threshold."""
+
+_base_ = 'naclip.py'
+model = dict(
+    host=dict(
+        clip=_base_.backbones.vit_l14,
+        templates=['a photo of a {}'],
+        logit_scale=100,
+        pamr_steps=0,
+    )
+)

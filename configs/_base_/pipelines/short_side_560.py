@@ -1,0 +1,5 @@
+"""As short_side_336.py, with a short side of 560."""
+
+_base_ = 'short_side_336.py'
+test_pipeline = _base_.test_pipeline
+test_pipeline[1].scale = (2048, 560)

@@ -1,0 +1,9 @@
+"""NACLIP with CLIP ViT-B/16 on ADE20K."""
+
+_base_ = [
+    '../_base_/hosts/naclip.py',
+    '../_base_/datasets/ade20k.py',
+    '../_base_/pipelines/short_side_336.py',
+]
+model = dict(host=dict(class_names='ade20k'))
+test_dataloader = dict(dataset=dict(pipeline=_base_.test_pipeline))

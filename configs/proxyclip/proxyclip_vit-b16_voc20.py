@@ -1,0 +1,9 @@
+"""ProxyCLIP with CLIP ViT-B/16 on VOC20."""
+
+_base_ = [
+    '../_base_/hosts/proxyclip.py',
+    '../_base_/datasets/voc20.py',
+    '../_base_/pipelines/short_side_336.py',
+]
+model = dict(host=dict(class_names='voc20'))
+test_dataloader = dict(dataset=dict(pipeline=_base_.test_pipeline))

@@ -1,0 +1,4 @@
+"""ProxyCLIP with CLIP ViT-H/14 on ADE20K."""
+
+_base_ = 'proxyclip_vit-b16_ade20k.py'
+model = dict(host=dict(clip=_base_.backbones.vit_h14))

@@ -1,0 +1,9 @@
+"""SCLIP with CLIP ViT-B/16 on COCO-Object."""
+
+_base_ = [
+    '../_base_/hosts/sclip.py',
+    '../_base_/datasets/coco_object.py',
+    '../_base_/pipelines/short_side_336.py',
+]
+model = dict(host=dict(class_names='coco_object_sclip', logit_scale=50, prob_thd=0.1))
+test_dataloader = dict(dataset=dict(pipeline=_base_.test_pipeline))

@@ -1,0 +1,9 @@
+"""SCLIP with CLIP ViT-B/16 on VOC21."""
+
+_base_ = [
+    '../_base_/hosts/sclip.py',
+    '../_base_/datasets/voc21.py',
+    '../_base_/pipelines/short_side_336.py',
+]
+model = dict(host=dict(class_names='voc21_sclip', logit_scale=65, prob_thd=0.1, area_thd=0.1))
+test_dataloader = dict(dataset=dict(pipeline=_base_.test_pipeline))

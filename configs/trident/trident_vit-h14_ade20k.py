@@ -1,0 +1,4 @@
+"""Trident with CLIP ViT-H/14 on ADE20K."""
+
+_base_ = 'trident_vit-b16_ade20k.py'
+model = dict(host=dict(clip=_base_.backbones.vit_h14))

@@ -1,0 +1,4 @@
+"""Trident with CLIP ViT-H/14 on COCO-Stuff164k."""
+
+_base_ = 'trident_vit-b16_coco_stuff164k.py'
+model = dict(host=dict(clip=_base_.backbones.vit_h14))

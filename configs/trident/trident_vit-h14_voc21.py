@@ -1,0 +1,4 @@
+"""Trident with CLIP ViT-H/14 on VOC21."""
+
+_base_ = 'trident_vit-b16_voc21.py'
+model = dict(host=dict(clip=_base_.backbones.vit_h14))
