@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import torch
 
-from tpa_mmseg.hosts import CLIP, GEM, NACLIP, SCLIP, ClearCLIP, Host, MaskCLIP
+from tpa_mmseg.hosts import CLIP, GEM, NACLIP, SCLIP, ClearCLIP, Host, MaskCLIP, ProxyCLIP
 
 NUM_CLASSES = 3
 PREPROCESSOR = {
@@ -47,6 +47,12 @@ def clip_host(kind: type[Host], **defaults) -> Callable[..., Host]:
     return build
 
 
+def proxy(patch: int) -> dict:
+    """A tiny encoder beside CLIP."""
+    model = {'img_size': 4 * patch, 'patch_size': patch, 'embed_dim': 16, 'depth': 1, 'num_heads': 2}
+    return {'type': 'TimmEncoder', 'model': model, 'pretrained': False, 'position': 'dino'}
+
+
 SLIDE = {'slide_crop': 32, 'slide_stride': 16}
 
 #: Name -> function that builds the host; options of the host may be passed.
@@ -64,4 +70,6 @@ ZOO: dict[str, Callable[..., Host]] = {
     'MaskCLIP with refinements': clip_host(MaskCLIP, pd_thresh=0.3, ks_thresh=0.9),
     'GEM': clip_host(GEM, depth=3),
     'GEM without residual': clip_host(GEM, depth=4, iterations=2, temperature=8.0, residual=False, **SLIDE),
+    'ProxyCLIP': clip_host(ProxyCLIP, proxy=proxy(4), slide_crop=56, slide_stride=28),
+    'ProxyCLIP whole': clip_host(ProxyCLIP, proxy=proxy(14), slide_crop=0, prob_thd=0.4),
 }

@@ -62,7 +62,12 @@ class Encoder(nn.Module, ABC):
         short_side: Resize an image so that its short side has about this many pixels, instead of taking it at the
             size that the host's pipeline gives it. The aspect ratio is kept.
         precision: ``'float32'``, or ``'float16'`` or ``'bfloat16'`` through autocast.
+
+    Attributes:
+        fixed_size: Height and width to which :meth:`dense` brings images of all sizes, where a network has only one.
     """
+
+    fixed_size: tuple[int, int] | None = None
 
     def __init__(
         self,

@@ -8,6 +8,7 @@ from .clip_host import CLIPHost
 from .clip_hosts import CLIP, NACLIP, SCLIP, ClearCLIP, LastBlockHost
 from .gem import GEM
 from .maskclip import MaskCLIP
+from .proxyclip import ProxyCLIP
 from .segmentor_host import SegmentorHost
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     'Host',
     'LastBlockHost',
     'MaskCLIP',
+    'ProxyCLIP',
     'SegmentorHost',
 ]

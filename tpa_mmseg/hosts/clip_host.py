@@ -75,6 +75,7 @@ class CLIPHost(Host):
         super().__init__(**kwargs)
         source = CLIPSource.of(clip)
         self.tower = source.tower(position)
+        self.statistics = source.mean, source.std
         self.sliding = Sliding(slide_crop, slide_stride, self._multiple(padding))
         if not self.sliding.whole:
             self.tower.grid((self.sliding.spans(slide_crop)[0].padded,) * 2)  # refuses windows smaller than a patch

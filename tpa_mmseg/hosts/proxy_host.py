@@ -1,0 +1,92 @@
+"""What ProxyCLIP and Trident share: a second frozen encoder that looks at the same windows as CLIP."""
+
+from __future__ import annotations
+
+import torch
+from mmseg.registry import MODELS
+from torch import Tensor
+
+from ..encoders import Encoder
+from ..encoders.base import resize
+from ..errors import TPAError
+from .clip_host import CLIPHost
+from .proxy_attention import grid_values
+
+
+class ProxyHost(CLIPHost):
+    """CLIP with proxy attention in its last block, without residual connection and feed-forward.
+
+    Args:
+        proxy: Config of the encoder whose similarities mix CLIP's values.
+        beta: Cosines below ``beta`` times the mean cosine do not count.
+        gamma: Inverse temperature of the cosines that do.
+        proxy_size: Side of the square to which windows are resized for the proxy, None to take them as they are.
+            ``'auto'`` does as the original: ``slide_crop`` for MAE, None for all others (SAM stretches every window
+            to its one input size by itself).
+        **kwargs: As for :class:`CLIPHost`.
+    """
+
+    def __init__(
+        self,
+        clip: dict,
+        proxy: dict | Encoder,
+        beta: float = 1.2,
+        gamma: float = 3.0,
+        proxy_size: int | str | None = 'auto',
+        **kwargs,
+    ) -> None:
+        super().__init__(clip, **kwargs)
+        self.proxy = proxy if isinstance(proxy, Encoder) else MODELS.build(proxy)
+        if not isinstance(self.proxy, Encoder):
+            raise TPAError(f'proxy must be an encoder such as TimmEncoder, not {type(self.proxy).__name__}.')
+        if not gamma > 0:
+            raise TPAError(f'gamma must be positive, not {gamma}.')
+        self.beta, self.gamma = float(beta), float(gamma)
+        if proxy_size == 'auto':
+            of_mae = getattr(self.proxy, 'position', None) == 'size'
+            proxy_size = self.sliding.crop or None if of_mae else None
+        if proxy_size is not None and not (isinstance(proxy_size, int) and proxy_size >= self.proxy.patch):
+            raise TPAError(
+                f"proxy_size must be 'auto', None or at least one patch of {self.proxy.patch} pixels, "
+                f'not {proxy_size!r}.'
+            )
+        self.proxy_size = proxy_size
+        for name, values in zip(('clip_mean', 'clip_std'), self.statistics, strict=True):
+            self.register_buffer(name, torch.tensor(values).view(3, 1, 1), persistent=False)
+
+    def pixels(self, images: Tensor) -> Tensor:
+        """CLIP-normalised (..., 3, h, w) images as float32 RGB in 0 to 1, in which zero padding is CLIP's mean."""
+        return images.float() * self.clip_std + self.clip_mean
+
+    def proxy_features(self, images: Tensor) -> Tensor:
+        """(B, 3, h, w) windows, as CLIP sees them -> (B, P, gh, gw) float32 features of the proxy."""
+        images = (self.pixels(images) - self.proxy.mean) / self.proxy.std
+        if self.proxy_size is not None:
+            images = resize(images, (self.proxy_size, self.proxy_size))
+        if self.proxy.fixed_size is None:
+            images = images[..., : self._whole_patches(images.shape[2]), : self._whole_patches(images.shape[3])]
+        return self.proxy.dense(images)
+
+    def _whole_patches(self, side: int) -> int:
+        """Pixels up to the last whole patch; CLIP drops the rest as well."""
+        if side < self.proxy.patch:
+            raise TPAError(
+                f'A window of {side} pixels is smaller than one patch of the proxy, {self.proxy.patch}: '
+                'resize the images to a larger scale.'
+            )
+        return side // self.proxy.patch * self.proxy.patch
+
+    def values(self, images: Tensor, grid: tuple[int, int]) -> Tensor:
+        """(B, 3, h, w) windows -> (B, D, gh, gw) values of CLIP's last block on the proxy's ``grid``."""
+        own = self.tower.grid(tuple(images.shape[-2:]))
+        return grid_values(self.tower.blocks[-1], self.tower.trunk(images), own, grid)
+
+    def settings(self) -> dict:
+        proxy = {name: value for name, value in self.proxy.fingerprint().items() if name != 'weights'}
+        return {
+            **super().settings(),
+            'proxy': proxy,
+            'proxy_size': self.proxy_size,
+            'beta': self.beta,
+            'gamma': self.gamma,
+        }
