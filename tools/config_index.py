@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 
@@ -73,8 +73,7 @@ SECTIONS = {
 }
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """A config, as its name describes it: ``<host>[-<variant>]_<backbone>_<benchmark>.py``."""
 
     path: Path
