@@ -1,0 +1,54 @@
+"""The examples of docs/configs.md are configs that load and build."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from mmengine.config import Config
+from mmengine.registry import init_default_scope
+from mmseg.registry import MODELS
+
+from tests.configs.tiny import CONFIGS, shrink
+from tests.world import ROOT
+
+init_default_scope('mmseg')
+
+EXAMPLES = re.findall(r'```python\n(.*?)```', (ROOT / 'docs/configs.md').read_text(encoding='utf-8'), re.DOTALL)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A folder with the shipped configs in it and room for a new one."""
+    (tmp_path / 'configs/mine').mkdir(parents=True)
+    for name in ('_base_', 'sclip'):
+        (tmp_path / 'configs' / name).symlink_to(CONFIGS / name)
+    return tmp_path
+
+
+def load(example: str, path: Path) -> Config:
+    path.write_text(example, encoding='utf-8')
+    return Config.fromfile(path)
+
+
+def test_shown_configs_are_the_shipped_ones() -> None:
+    names = ('sclip_vit-b16_voc21', 'sclip_vit-l14_voc21')
+    assert EXAMPLES[:2] == [(CONFIGS / f'sclip/{name}.py').read_text(encoding='utf-8') for name in names]
+
+
+def test_host_is_added_by_a_config(tree: Path) -> None:
+    cfg = load(EXAMPLES[2], tree / 'configs/mine/config.py')
+    model = MODELS.build(shrink(cfg).model)
+    assert (type(model.host).__name__, model.host.num_classes) == ('MaskCLIP', 20)
+
+
+def test_data_set_is_added_by_a_config(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tree)
+    Path('my_classes.txt').write_text('road; street\nfield\nwater\n', encoding='utf-8')
+    cfg = load(EXAMPLES[3], tree / 'config.py')
+    assert cfg.test_dataloader.dataset.data_root == 'data/mine'
+    assert cfg.test_dataloader.dataset.pipeline == cfg.test_pipeline
+    model = MODELS.build(shrink(cfg).model)
+    model.set_classes({'classes': cfg.test_dataloader.dataset.metainfo.classes})
+    assert model.host.query_to_class == [0, 0, 1, 2]
