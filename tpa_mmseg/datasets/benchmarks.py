@@ -6,8 +6,13 @@ VOC21, COCO-Stuff164k, Cityscapes and ADE20K are MMSegmentation's ``PascalVOCDat
 
 from __future__ import annotations
 
-from mmseg.datasets import BaseSegDataset, COCOStuffDataset, PascalContextDataset, PascalVOCDataset
-from mmseg.datasets.pascal_context import PascalContextDataset59
+from mmseg.datasets import (
+    BaseSegDataset,
+    COCOStuffDataset,
+    PascalContextDataset,
+    PascalContextDataset59,
+    PascalVOCDataset,
+)
 from mmseg.registry import DATASETS
 
 _COCO_OBJECTS = 80
