@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from .bilinear import axis_taps, spread_
-from .scores import ScoreMap
+from .bilinear import Resized, spread_
+from .scores import ScoreMap, best_class
 
 # With one or two classes k/C would reach 1, which no probability exceeds.
 _HIGHEST_TAU = 0.9
@@ -62,27 +63,14 @@ def find_anchors(scores: ScoreMap, grid: tuple[int, int], rule: AnchorRule, seed
         seed: Decides the pixels of random anchors; give each image its own.
     """
     weights = torch.zeros(scores.num_classes, *grid, dtype=torch.float64, device=scores.device)
-    if rule.per == 'patch':
-        labels = _patch_labels(scores, grid, rule)
-        counts = _count(labels, scores.num_classes)
-        bands = [(0, grid, labels)]
-    elif rule.random:
-        labels = anchor_map(scores, rule)
-        counts = _count(labels, scores.num_classes)
-        bands = [(0, scores.size, labels)]
-    else:
-        counts = torch.zeros(scores.num_classes, dtype=torch.int64, device=scores.device)
-        bands = ((top, scores.size, _band_labels(scores, top, bottom, rule)) for top, bottom in scores.ranges())
-    for top, size, labels in bands:
-        if rule.random:
-            labels = _shuffle(labels, seed)
-        elif rule.per == 'pixel':
-            counts += _count(labels, scores.num_classes)
+    counts = torch.zeros(scores.num_classes, dtype=torch.int64, device=scores.device)
+    for top, size, labels in _labelled_bands(scores, grid, rule, seed):
+        counts += torch.bincount(labels.flatten() + 1, minlength=scores.num_classes + 1)[1:]
         spread_(weights, labels, top, size)
     if rule.k_min_scope == 'image':
         few = counts < rule.k_min
-        counts = counts.masked_fill(few, 0)
-        weights[few] = 0
+        counts.masked_fill_(few, 0)
+        weights.masked_fill_(few[:, None, None], 0)
     return Anchors(weights, counts)
 
 
@@ -94,34 +82,54 @@ def anchor_map(scores: ScoreMap, rule: AnchorRule) -> Tensor:
     return labels
 
 
+def _labelled_bands(
+    scores: ScoreMap, grid: tuple[int, int], rule: AnchorRule, seed: int
+) -> Iterator[tuple[int, tuple[int, int], Tensor]]:
+    """First row, size of the whole map and (rows, W) anchor classes of each band, -1 where there is no anchor."""
+    if rule.per == 'patch':
+        size, labels = grid, _patch_labels(scores, grid, rule)
+    elif rule.random:
+        size, labels = scores.size, anchor_map(scores, rule)
+    else:
+        for top, bottom in scores.ranges():
+            yield top, scores.size, _band_labels(scores, top, bottom, rule)
+        return
+    yield 0, size, _shuffle(labels, seed) if rule.random else labels
+
+
 def _band_labels(scores: ScoreMap, top: int, bottom: int, rule: AnchorRule) -> Tensor:
     """(rows, W) anchor classes of a band, -1 elsewhere."""
     log = scores.log_band(top, bottom)
-    best, label = log.max(0)
+    best, label = best_class(log)
     probability = log.sub_(best).exp_().sum(0).reciprocal_()
-    # A NaN compares as false: a pixel without a distribution is never an anchor.
-    return label.masked_fill_(~(probability > rule.tau(scores.num_classes)), -1)
+    return _confident(probability, label, rule.tau(scores.num_classes))
+
+
+class _Probabilities:
+    """The probabilities of a ScoreMap as a :class:`RowSource`."""
+
+    def __init__(self, scores: ScoreMap) -> None:
+        self.shape, self.device = (scores.num_classes, *scores.size), scores.device
+        self.rows = scores.band
 
 
 def _patch_labels(scores: ScoreMap, grid: tuple[int, int], rule: AnchorRule) -> Tensor:
-    """(h, w) anchor classes on the patch grid, -1 elsewhere; only the two pixel rows per patch row are decoded."""
-    vertical = axis_taps(scores.size[0], grid[0], device=str(scores.device))
-    horizontal = axis_taps(scores.size[1], grid[1], device=str(scores.device))
+    """(h, w) anchor classes on the patch grid, -1 elsewhere; only two pixel rows per patch row are decoded."""
+    patches = Resized(_Probabilities(scores), grid)
     labels = torch.empty(grid, dtype=torch.int64, device=scores.device)
     for row in range(grid[0]):
-        low, high = int(vertical.low[row]), int(vertical.high[row])
-        two = torch.lerp(*scores.band(low, high + 1)[:, [0, high - low]].unbind(1), vertical.weight[row])
-        best, label = torch.lerp(two[:, horizontal.low], two[:, horizontal.high], horizontal.weight).max(0)
-        labels[row] = label.masked_fill(~(best > rule.tau(scores.num_classes)), -1)
+        probability, label = best_class(patches.rows(row, row + 1))
+        labels[row] = _confident(probability, label, rule.tau(scores.num_classes))[0]
     return labels
 
 
-def _count(labels: Tensor, num_classes: int) -> Tensor:
-    """(C,) number of pixels of each class; negative labels do not count."""
-    return torch.bincount(labels.flatten() + 1, minlength=num_classes + 1)[1:]
+def _confident(probability: Tensor, label: Tensor, tau: float) -> Tensor:
+    """The labels whose probability exceeds tau, -1 elsewhere. A NaN exceeds nothing and is never an anchor."""
+    return label.masked_fill(~(probability > tau), -1)
 
 
 def _shuffle(labels: Tensor, seed: int) -> Tensor:
     """The same labels at random places, the same places on every device."""
-    order = torch.randperm(labels.numel(), generator=torch.Generator().manual_seed(seed)).to(labels.device)
+    generator = torch.Generator('cpu').manual_seed(seed)
+    order = torch.randperm(labels.numel(), generator=generator, device='cpu').to(labels.device)
     return labels.flatten()[order].view_as(labels)

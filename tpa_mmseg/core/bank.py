@@ -75,11 +75,14 @@ class PrototypeBank:
                 f'a bank of {self.num_classes} classes x {self.dim} features was given '
                 f'{scores.num_classes} classes x {phi.shape[0]} features'
             )
+        if not torch.isfinite(phi).all():
+            raise ValueError('the features of an image hold NaN or infinity, which would spoil the whole bank')
         weights, counts = find_anchors(scores, tuple(phi.shape[1:]), self.rule, seed)
         present = counts.nonzero()[:, 0]
-        sums = weights[present].flatten(1) @ phi.to(weights.device).flatten(1).T.double()
-        self.sums.index_add_(0, present.to(self.sums.device), sums.to(self.sums.device))
-        self.counts += counts.to(self.counts.device)
+        sums = weights[present].flatten(1) @ phi.detach().to(weights.device).flatten(1).T.double()
+        # New tensors, because those of a bank made in inference mode cannot be changed outside it.
+        self.sums = self.sums.index_add(0, present.to(self.sums.device), sums.to(self.sums.device))
+        self.counts = self.counts + counts.to(self.counts.device)
         self.images += 1
         return counts
 
@@ -87,8 +90,8 @@ class PrototypeBank:
         """Adds another bank of the same shape, as if its images had been folded in here."""
         if self.sums.shape != other.sums.shape:
             raise ValueError(f'banks of shape {tuple(self.sums.shape)} and {tuple(other.sums.shape)} cannot be merged')
-        self.sums += other.sums.to(self.sums.device)
-        self.counts += other.counts.to(self.counts.device)
+        self.sums = self.sums + other.sums.to(self.sums.device)
+        self.counts = self.counts + other.counts.to(self.counts.device)
         self.images += other.images
         self.pool += other.pool
 

@@ -33,7 +33,7 @@ def write_bank(path: str | os.PathLike, sums: Tensor, counts: Tensor, about: dic
 
 
 def read_bank(path: str | os.PathLike) -> tuple[Tensor, Tensor, dict]:
-    """Reads what :func:`write_bank` wrote. Raises TPAError for a file that is missing, truncated, foreign or damaged."""
+    """Reads what write_bank wrote. Raises TPAError for a file that is missing, truncated, foreign or damaged."""
     path = Path(path)
     if not path.is_file():
         raise TPAError(f'There is no bank file {path}: build one with tools/build_bank.py, or leave --bank out.')

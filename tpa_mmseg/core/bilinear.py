@@ -6,15 +6,25 @@ definition; everything here computes the same numbers in bands of rows.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import groupby
 from typing import NamedTuple, Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-# Below this source width a small dense matrix resizes columns faster than F.interpolate on a CPU (measured).
-_MATRIX_WIDTH = 96
+# Elements of one (C, rows, W) band: what stays in a CPU's cache, and what keeps a GPU busy.
+_BAND_ELEMENTS = {'cpu': 1 << 21, 'cuda': 1 << 24}
+
+
+def band_ranges(channels: int, size: tuple[int, int], device: torch.device) -> Iterator[tuple[int, int]]:
+    """Cuts the rows of a (channels, H, W) map into bands: (top, bottom) pairs."""
+    height, width = size
+    rows = max(1, min(64, _BAND_ELEMENTS.get(device.type, 1 << 24) // max(1, channels * width)))
+    for top in range(0, height, rows):
+        yield top, min(height, top + rows)
 
 
 class Taps(NamedTuple):
@@ -28,27 +38,21 @@ class Taps(NamedTuple):
 @lru_cache(maxsize=256)
 def axis_taps(source: int, target: int, align_corners: bool = False, device: str = 'cpu') -> Taps:
     """The taps that resize an axis from ``source`` to ``target`` positions, with PyTorch's own float32 rounding."""
-    position = torch.arange(target, dtype=torch.float32)
+    # Rounded once at the end, like the fused multiply-add of PyTorch's kernels: the weights are equal bit for bit.
+    position = torch.arange(target, dtype=torch.float64, device='cpu')
     if align_corners:
-        position = position * torch.tensor((source - 1) / (target - 1) if target > 1 else 0.0)
+        position = position * _float32((source - 1) / (target - 1) if target > 1 else 0.0)
     else:
-        scale = torch.tensor(source, dtype=torch.float32) / target
-        position = ((position + 0.5) * scale - 0.5).clamp_(min=0)
+        position = (position + 0.5) * _float32(source / target) - 0.5
+    position = position.float().clamp_(min=0)
     low = position.long().clamp_(max=source - 1)
     high = (low + 1).clamp_(max=source - 1)
     weight = (position - low).clamp_(0, 1)
     return Taps(low.to(device), high.to(device), weight.to(device))
 
 
-@lru_cache(maxsize=64)
-def _column_matrix(source: int, target: int, align_corners: bool) -> Tensor:
-    """(source, target) matrix whose product with a row resizes it."""
-    taps = axis_taps(source, target, align_corners)
-    matrix = torch.zeros(source, target)
-    column = torch.arange(target)
-    matrix[taps.low, column] += 1 - taps.weight
-    matrix[taps.high, column] += taps.weight
-    return matrix
+def _float32(value: float) -> float:
+    return torch.tensor(value, dtype=torch.float32, device='cpu').item()
 
 
 class RowSource(Protocol):
@@ -97,13 +101,6 @@ class Resized:
         self.source = Grid(source) if isinstance(source, Tensor) else source
         self.size = (int(size[0]), int(size[1]))
         self.align_corners = align_corners
-        # A matrix product spreads a NaN or an infinity over its whole row, F.interpolate over its neighbours only.
-        self._by_matrix = (
-            isinstance(self.source, Grid)
-            and self.device.type == 'cpu'
-            and self.source.shape[2] <= _MATRIX_WIDTH
-            and bool(torch.isfinite(self.source.values).all())
-        )
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -114,30 +111,41 @@ class Resized:
         return self.source.device
 
     def rows(self, top: int, bottom: int) -> Tensor:
-        channels, height, width = self.source.shape
-        if self.size == (height, width):
-            return self.source.rows(top, bottom)
-        taps = axis_taps(height, self.size[0], self.align_corners, str(self.device))
-        low, high, weight = taps.low[top:bottom], taps.high[top:bottom], taps.weight[top:bottom]
-        first, last = _source_range(height, self.size[0], self.align_corners, top, bottom)
-        block = self.source.rows(first, last)
-        rows = torch.lerp(block[:, low - first], block[:, high - first], weight[:, None])
-        if self.size[1] == width:
-            return rows
-        if self._by_matrix:
-            matrix = _column_matrix(width, self.size[1], self.align_corners)
-            return (rows.reshape(-1, width) @ matrix).view(channels, bottom - top, self.size[1])
-        size = (bottom - top, self.size[1])
-        return F.interpolate(rows[None], size, mode='bilinear', align_corners=self.align_corners)[0]
+        height = self.source.shape[1]
+        if height == self.size[0]:
+            return self._resize_columns(self.source.rows(top, bottom).detach())
+        taps = axis_taps(height, self.size[0], self.align_corners)
+        first, last = int(taps.low[top]), int(taps.high[bottom - 1]) + 1
+        block = self.source.rows(first, last).detach()
+        # Rows and columns are resized apart, in the order that leaves fewer rows to the columns. It does not depend on
+        # the band, so that a row has the same bits in every band.
+        if height < self.size[0]:
+            return self._resize_rows(self._resize_columns(block), top, bottom, first)
+        return self._resize_columns(self._resize_rows(block, top, bottom, first))
+
+    def _resize_columns(self, block: Tensor) -> Tensor:
+        """(C, rows, w) -> (C, rows, W)."""
+        if block.shape[2] == self.size[1]:
+            return block
+        return F.interpolate(block, self.size[1], mode='linear', align_corners=self.align_corners)
+
+    def _resize_rows(self, block: Tensor, top: int, bottom: int, first: int) -> Tensor:
+        """(C, last - first, width), the source's rows from ``first`` on -> (C, bottom - top, width)."""
+        source, target = self.source.shape[1], self.size[0]
+        low = axis_taps(source, target, self.align_corners).low[top:bottom].tolist()
+        weight = axis_taps(source, target, self.align_corners, str(block.device)).weight[top:bottom, None]
+        out = block.new_empty(block.shape[0], bottom - top, block.shape[2])
+        # All target rows between the same two source rows at once: the two are broadcast, nothing is gathered.
+        start = 0
+        for row, run in groupby(low):
+            stop = start + len(list(run))
+            above, below = block[:, row - first, None], block[:, min(row + 1, source - 1) - first, None]
+            torch.lerp(above, below, weight[start:stop], out=out[:, start:stop])
+            start = stop
+        return out
 
 
-def _source_range(source: int, target: int, align_corners: bool, top: int, bottom: int) -> tuple[int, int]:
-    """The source rows, first to last + 1, that target rows ``top`` to ``bottom`` need."""
-    taps = axis_taps(source, target, align_corners)
-    return int(taps.low[top]), int(taps.high[bottom - 1]) + 1
-
-
-def spread_(weights: Tensor, labels: Tensor, top: int, size: tuple[int, int], values: Tensor | None = None) -> None:
+def spread_(weights: Tensor, labels: Tensor, top: int, size: tuple[int, int]) -> None:
     """The adjoint of bilinear upsampling for labelled pixels: adds each pixel's weight to its four patches.
 
     For every class c, ``weights[c]`` gains ``Up*(1[labels == c])``, so that ``sum_x Up(phi)(x) 1[labels(x) == c]``
@@ -148,12 +156,10 @@ def spread_(weights: Tensor, labels: Tensor, top: int, size: tuple[int, int], va
         labels: (rows, W) class of each pixel of a band, negative where a pixel counts for none.
         top: The band's first row in the image.
         size: Height and width of the image.
-        values: Optional (rows, W) weight of each pixel instead of 1.
     """
     _, grid_height, grid_width = weights.shape
     row, column = torch.nonzero(labels >= 0, as_tuple=True)
     picked = labels[row, column].long()
-    value = None if values is None else values[row, column].to(weights.dtype)
     vertical = axis_taps(grid_height, size[0], device=str(weights.device))
     horizontal = axis_taps(grid_width, size[1], device=str(weights.device))
     row = row + top
@@ -162,8 +168,7 @@ def spread_(weights: Tensor, labels: Tensor, top: int, size: tuple[int, int], va
     for y, vertical_weight in ((vertical.low[row], 1 - down), (vertical.high[row], down)):
         start = (picked * grid_height + y) * grid_width
         for x, horizontal_weight in ((horizontal.low[column], 1 - right), (horizontal.high[column], right)):
-            weight = vertical_weight * horizontal_weight
-            flat.index_add_(0, start + x, weight if value is None else weight * value)
+            flat.index_add_(0, start + x, vertical_weight * horizontal_weight)
 
 
 class UpsampledNorm:
@@ -179,14 +184,9 @@ class UpsampledNorm:
     """
 
     def __init__(self, phi: Tensor, size: tuple[int, int]) -> None:
-        # float64 keeps the norm right where neighbouring patches point in nearly opposite directions.
-        phi = phi.double()
         self.size = size
-        taps = axis_taps(phi.shape[2], size[1], device=str(phi.device))
-        below = torch.cat((phi[:, 1:], phi[:, -1:]), 1)
-        beside = torch.cat((phi[:, :, 1:], phi[:, :, -1:]), 2)
-        below_beside = torch.cat((below[:, :, 1:], below[:, :, -1:]), 2)
-
+        dim, height, width = phi.shape
+        taps = axis_taps(width, size[1], device=str(phi.device))
         right = taps.weight.double()
         left = 1 - right
 
@@ -194,9 +194,13 @@ class UpsampledNorm:
             mixed = left.square() * straight[:, taps.low] + right.square() * straight[:, taps.high]
             return mixed + left * right * crossed[:, taps.low]
 
-        dot = lambda a, b: (a * b).sum(0)  # noqa: E731
-        self.row = along_columns(dot(phi, phi), 2 * dot(phi, beside))
-        self.row_below = along_columns(dot(phi, below), dot(phi, below_beside) + dot(beside, below))
+        rows, rows_below = [], []
+        # Four float64 copies of a band of patches exist at a time.
+        for top, bottom in band_ranges(4 * dim, (height, width), phi.device):
+            patch, beside, below, below_beside = _neighbours(phi, top, bottom)
+            rows.append(along_columns(_dot(patch, patch), 2 * _dot(patch, beside)))
+            rows_below.append(along_columns(_dot(patch, below), _dot(patch, below_beside) + _dot(beside, below)))
+        self.row, self.row_below = torch.cat(rows), torch.cat(rows_below)
 
     def rows(self, top: int, bottom: int) -> Tensor:
         """The norm at rows ``top`` to ``bottom``: (bottom - top, W) float32."""
@@ -206,3 +210,20 @@ class UpsampledNorm:
         up = 1 - down
         squared = up.square() * self.row[low] + down.square() * self.row[high] + 2 * up * down * self.row_below[low]
         return squared.clamp_(min=0).sqrt_().float()
+
+
+def _neighbours(phi: Tensor, top: int, bottom: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Patches of rows ``top`` to ``bottom``, those to their right, below and below right: (D, rows, w) float64 each.
+
+    float64 keeps the norm right where neighbouring patches point in nearly opposite directions.
+    """
+    block = phi[:, top : bottom + 1].detach().double()
+    # Beyond the last row and column resizing repeats the last one.
+    last_row_too = int(bottom == phi.shape[1])
+    block = F.pad(block[None], (0, 1, 0, last_row_too), mode='replicate')[0]
+    return block[:, :-1, :-1], block[:, :-1, 1:], block[:, 1:, :-1], block[:, 1:, 1:]
+
+
+def _dot(a: Tensor, b: Tensor) -> Tensor:
+    """Inner products over features: two (D, rows, w) -> (rows, w)."""
+    return (a * b).sum(0)

@@ -53,6 +53,9 @@ class Prototypes:
     vectors: Tensor
     covered: Tensor
 
+    def to(self, device: torch.device | str) -> Prototypes:
+        return Prototypes(self.vectors.to(device), self.covered.to(device))
+
     def centred(self) -> Tensor:
         """(C, D) prototypes minus their mean over the covered classes, zero outside them.
 
@@ -81,7 +84,10 @@ class Lookup:
         self.classes = prototypes.covered.to(phi.device).nonzero()[:, 0]
         vectors = prototypes.centred() if centre else prototypes.vectors
         vectors = vectors.to(phi.device, torch.float32)[self.classes]
-        self.cosines = Resized(torch.einsum('cd,dhw->chw', vectors, phi.float()), size)
+        # The host may run under autocast; cosines in half precision would be too coarse to centre.
+        with torch.autocast(phi.device.type, enabled=False):
+            products = torch.einsum('cd,dhw->chw', vectors, phi.detach().float())
+        self.cosines = Resized(products, size)
         self.norm = UpsampledNorm(phi, size)
 
     @property
@@ -90,14 +96,14 @@ class Lookup:
 
     def band(self, top: int, bottom: int) -> Tensor:
         """Cosines of rows ``top`` to ``bottom``: (C, rows, W), zero for classes that are not covered."""
-        rows = self.norm.rows(top, bottom)
-        out = torch.zeros(self.num_classes, *rows.shape, device=rows.device)
+        shape = (self.num_classes, bottom - top, self.cosines.size[1])
+        out = torch.zeros(shape, dtype=torch.float32, device=self.cosines.device)
         self.add_to(out, top, bottom, 1.0)
         return out
 
     def add_to(self, log: Tensor, top: int, bottom: int, beta: float) -> None:
         """Adds ``beta`` times the band to ``log`` (C, rows, W) in place."""
-        if self.empty:
+        if self.empty or beta == 0:
             return
         scale = beta / self.norm.rows(top, bottom).clamp_(min=_EPS)
         cosines = self.cosines.rows(top, bottom)
