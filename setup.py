@@ -23,6 +23,8 @@ REQUIREMENTS = [
     'numpy',
     'opencv-python',
     'pillow',
+    'pyyaml',
+    'scipy',
     'open_clip_torch>=3.0',
     'timm>=1.0',
     'huggingface_hub',
@@ -36,8 +38,11 @@ REQUIREMENTS = [
     'setuptools<82',
 ]
 BOUNDS = {'mmengine': '>=0.10.4', 'mmcv-lite': '>=2.0.0,<2.2', 'mmsegmentation': '>=1.2.2'}
+# Class names, weights and tables; and, behind the links in .mim, the configs and tools for those who have no checkout.
+PACKAGE_DATA = [f'**/*.{ending}' for ending in ('json', 'txt', 'safetensors', 'yml')]
+PACKAGE_DATA += [f'.mim/**/*.{ending}' for ending in ('py', 'sh', 'yml')]
 EXTRAS = {
-    'sam': ['segment-anything-py'],
+    'sam': ['segment-anything-py'],  # SAM's decoder, for the refinement in Trident
     'test': ['pytest', 'hypothesis', 'ruff', 'psutil'],
 }
 
@@ -88,7 +93,7 @@ if __name__ == '__main__':
         license_files=['LICENSE'],
         python_requires='>=3.10',
         packages=find_packages(include=['tpa_mmseg', 'tpa_mmseg.*']),
-        package_data={'tpa_mmseg': [f'**/*.{ending}' for ending in ('json', 'txt', 'safetensors', 'yml')]},
+        package_data={'tpa_mmseg': PACKAGE_DATA},
         install_requires=requirements(installed_distributions()),
         extras_require=EXTRAS,
         zip_safe=False,
