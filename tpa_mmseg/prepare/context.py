@@ -61,7 +61,7 @@ def plan(sources: Sources, split: str) -> list[Job]:
         raise TPAError(f'There are no labels in {sources}: add {_JSON} (or trainval.tar.gz) to --source.')
     images = pairs.take(images, stems, 'JPEGImages/{}.jpg', listing)
     text = ''.join(f'{stem}\n' for stem in sorted(stems)).encode()
-    names = Job(_LAYOUT.list_file(split), Given(text, 'The list of images'), bytes, recipe)
+    names = Job(_LAYOUT.list_file(split), Given(text, 'The list of images'), recipe=recipe)
     return [names, *pairs.jobs(_LAYOUT, split, images, labels, convert, recipe)]
 
 

@@ -140,4 +140,4 @@ def _is_linkable(job: Job) -> bool:
 def _in_place(job: Job, folder: Path) -> bool:
     """Whether a file already lies where it belongs, because the output folder is the one it comes from."""
     target = folder / job.target
-    return _is_linkable(job) and target.is_file() and not target.is_symlink() and target.samefile(job.origin.file)
+    return _is_linkable(job) and target.is_file() and target.samefile(job.origin.file)
