@@ -15,7 +15,6 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 import numpy as np
-from scipy.io import loadmat
 
 from ..errors import TPAError
 from . import pairs
@@ -81,6 +80,10 @@ def draw(regions: Mapping) -> bytes:
 
 def from_map(content: bytes) -> bytes:
     """A label picture from a MATLAB file: the 59 classes keep a label, the other 400 are background."""
+    try:
+        from scipy.io import loadmat  # MMSegmentation brings it; nothing else here needs it
+    except ImportError as error:
+        raise TPAError('The MATLAB files of Pascal Context need scipy: pip install scipy.') from error
     try:
         numbers = loadmat(io.BytesIO(content))['LabelMap']
     except Exception as error:  # a damaged file can raise almost anything
