@@ -21,7 +21,11 @@ from .zoo import NUM_CLASSES, ZOO, clip_options
 SIZES = [(48, 64), (37, 53), (64, 41), (21, 90)]
 Build = Callable[..., Host]
 
-pytestmark = pytest.mark.parametrize('build', ZOO.values(), ids=ZOO.keys())
+pytestmark = [
+    pytest.mark.parametrize('build', ZOO.values(), ids=ZOO.keys()),
+    # The images of these tests are in no file.
+    pytest.mark.filterwarnings('ignore:SAM should see the original image'),
+]
 
 
 def images(*sizes: tuple[int, int]) -> list[torch.Tensor]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import torch
 
-from tpa_mmseg.hosts import CLIP, GEM, NACLIP, SCLIP, ClearCLIP, Host, MaskCLIP, ProxyCLIP
+from tpa_mmseg.hosts import CLIP, GEM, NACLIP, SCLIP, ClearCLIP, Host, MaskCLIP, ProxyCLIP, Trident
 
 NUM_CLASSES = 3
 PREPROCESSOR = {
@@ -53,7 +53,20 @@ def proxy(patch: int) -> dict:
     return {'type': 'TimmEncoder', 'model': model, 'pretrained': False, 'position': 'dino'}
 
 
+TINY_SAM = {
+    'embed_dim': 16,
+    'depth': 2,
+    'num_heads': 2,
+    'global_attn_indexes': (1,),
+    'window_size': 3,
+    'image_size': 128,
+    'prompt_dim': 16,
+    'decoder_heads': 2,
+    'decoder_mlp': 16,
+    'iou_hidden': 16,
+}
 SLIDE = {'slide_crop': 32, 'slide_stride': 16}
+TRIDENT = {**SLIDE, 'proxy': proxy(16), 'sam': {'model': TINY_SAM, 'checkpoint': False}}
 
 #: Name -> function that builds the host; options of the host may be passed.
 ZOO: dict[str, Callable[..., Host]] = {
@@ -72,4 +85,6 @@ ZOO: dict[str, Callable[..., Host]] = {
     'GEM without residual': clip_host(GEM, depth=4, iterations=2, temperature=8.0, residual=False, **SLIDE),
     'ProxyCLIP': clip_host(ProxyCLIP, proxy=proxy(4), slide_crop=56, slide_stride=28),
     'ProxyCLIP whole': clip_host(ProxyCLIP, proxy=proxy(14), slide_crop=0, prob_thd=0.4),
+    'Trident': clip_host(Trident, **TRIDENT),
+    'Trident, halves and PAMR': clip_host(Trident, **TRIDENT, halves=True, pamr_steps=1, pamr_dilations=(2,)),
 }

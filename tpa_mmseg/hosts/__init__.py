@@ -10,6 +10,7 @@ from .gem import GEM
 from .maskclip import MaskCLIP
 from .proxyclip import ProxyCLIP
 from .segmentor_host import SegmentorHost
+from .trident import Trident
 
 __all__ = [
     'CLIP',
@@ -23,4 +24,5 @@ __all__ = [
     'MaskCLIP',
     'ProxyCLIP',
     'SegmentorHost',
+    'Trident',
 ]

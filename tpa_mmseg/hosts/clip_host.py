@@ -158,14 +158,19 @@ class CLIPHost(Host):
             for image, sample in split_batch(inputs, data_samples)
         ]
         windows = [self.sliding.cut(image) for image, _ in pairs]
-        batch = self.window_batch or _WINDOW_BATCH.get(self.text_features.device.type, _WINDOW_BATCH_GPU)
-        maps = iter(run_batched(self.patch_scores, [window for cut in windows for window in cut], batch))
+        every_window = [window for cut in windows for window in cut]
+        maps = iter(run_batched(self.patch_scores, every_window, self.windows_per_call))
         # Only the network runs in reduced precision.
         with torch.autocast(self.text_features.device.type, enabled=False):
             return [
                 self.decode([self.check_scores(next(maps), sample) for _ in cut], image, original_size(image, sample))
                 for (image, sample), cut in zip(pairs, windows, strict=True)
             ]
+
+    @property
+    def windows_per_call(self) -> int:
+        """How many windows the network sees at once."""
+        return self.window_batch or _WINDOW_BATCH.get(self.text_features.device.type, _WINDOW_BATCH_GPU)
 
     def decode(self, maps: list[Tensor], image: Tensor, size: tuple[int, int]) -> ScoreMap:
         """The class probabilities of one image.

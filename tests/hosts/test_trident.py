@@ -1,0 +1,218 @@
+"""Trident gives the numbers of its original implementation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from tpa_mmseg.core import ScoreMap
+from tpa_mmseg.errors import TPAError
+from tpa_mmseg.hosts import Trident
+from tpa_mmseg.hosts.sam_correlation import mix
+
+from . import vfm_golden
+from .golden import TOLERANCE, golden_file, load, save_weights
+from .vfm_golden import FOLDER, PREPROCESSOR, Case, assert_like, cases, shared, vit
+
+ATTENTION, FULL = 'trident_attn.npz', 'trident_full.npz'
+CLIP_OF = {'h14': 'h14'}
+# Python's own numbers instead of the rounded copies in the files.
+COS_FAC = {'b16_neg': 12.0, 'b16_cos0': 0.0, 'b16_nothr': 0.0, 'city': 3.0}
+REFINE_NEG_COS = {'b16_neg': False, 'city': False}
+TINY_SAM = {
+    'embed_dim': 24,
+    'depth': 2,
+    'num_heads': 3,
+    'global_attn_indexes': (1,),
+    'prompt_dim': 32,
+    'decoder_heads': 4,
+    'decoder_mlp': 64,
+    'iou_hidden': 32,
+}
+SMALL_SAM = {'model': {**TINY_SAM, 'image_size': 64, 'window_size': 3}, 'checkpoint': False}
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp('weights')
+
+
+def golden_weights(name: str, folder: Path) -> str:
+    return save_weights(load(golden_file(FOLDER, f'{name}.npz')), folder / f'{name}.safetensors')
+
+
+def tiny_host(folder: Path, case: str = '', **options) -> Trident:
+    """A host with the CLIP of a golden case and its options, and random weights elsewhere."""
+    defaults = {
+        'clip': vfm_golden.clip(CLIP_OF.get(case, 'b16'), folder),
+        'text_features': torch.randn(7, 32),
+        'proxy': vit(16, False),
+        'sam': SMALL_SAM,
+        'slide_crop': 112,
+        'slide_stride': 112,
+        'cos_fac': COS_FAC.get(case, 1.2),
+        'refine_neg_cos': REFINE_NEG_COS.get(case, True),
+        'halves': case == 'city',
+    }
+    return Trident(**{**defaults, **options})
+
+
+@pytest.mark.parametrize('case', vfm_golden.available(ATTENTION, CLIP_OF))
+@torch.no_grad()
+def test_splicing_and_correlation_are_those_of_the_original(case: str, folder: Path) -> None:
+    golden = cases(ATTENTION)[case]
+    crop, stride = golden['crop_stride'].tolist()
+    size, proxy = tuple(golden['image'].shape[-2:]), golden['proxy']
+    # The features of the proxy are given, of another width than those of any network here.
+    patch = crop // proxy.shape[-1]
+    host = tiny_host(folder, case, proxy=vit(patch, False), slide_crop=crop, slide_stride=stride)
+    host.proxy.dim = proxy.shape[1]
+    windows = torch.stack(host.sliding.cut(golden['image'][0]))
+    canvas = host.splice(list(torch.cat((host.values(windows, tuple(proxy.shape[-2:])), proxy), 1)), size)
+    middle = canvas.shape[2] // 2
+    pieces = [canvas[..., :middle], canvas[..., middle:]] if host.halves else [canvas]
+    mixed = []
+    for half, piece in enumerate(pieces):
+        values, attention = golden[f'sam_v{half}'][0], golden[f'sam_attn{half}'][0]
+        grid = tuple(values.shape[1:3])
+        attention = attention.unflatten(2, grid).unflatten(1, grid)
+        bands = [(0, 2), (2, grid[0])]
+        resized = F.interpolate(piece[None], grid, mode='bilinear')[0]
+        mixed.append(
+            mix(resized, values, lambda a, b, rows=attention: rows[:, a:b], bands, host.cos_fac, host.refine_neg_cos)
+        )
+    features = host.tower.project(torch.cat(mixed, 2).flatten(1).T[None])
+    torch.testing.assert_close(features, golden['feats'], **TOLERANCE)
+
+
+def predict(case: str, golden: Case, folder: Path, **options) -> tuple[Trident, ScoreMap]:
+    """Runs a complete golden case, from the image file on."""
+    crop, stride = golden['crop_stride'].tolist()
+    host = tiny_host(
+        folder,
+        case,
+        text_features=golden['text'],
+        query_to_class=shared(FULL, 'query_idx').tolist(),
+        proxy=vit(16, golden_weights('tiny_dino16', folder)),
+        sam={'model': TINY_SAM, 'checkpoint': golden_weights('tiny_sam', folder)},
+        slide_crop=crop,
+        slide_stride=stride,
+        prob_thd=round(float(golden['prob_thd']), 6),
+        data_preprocessor=PREPROCESSOR,
+        **options,
+    )
+    file = folder / f'{case}.png'
+    cv2.imwrite(str(file), golden['rgb'].numpy()[..., ::-1])
+    data = vfm_golden.as_data(golden['input_rgb'], golden['rgb'].shape[:2], img_path=str(file))
+    with torch.no_grad():
+        (scores,) = host.score_maps(**host.data_preprocessor(data))
+    return host, scores
+
+
+@pytest.mark.parametrize('case', vfm_golden.available(FULL, CLIP_OF))
+def test_coarse_prediction_is_that_of_the_original(case: str, folder: Path) -> None:
+    golden = cases(FULL)[case]
+    host, scores = predict(case, golden, folder)
+    # Cosines that equal their threshold up to rounding mix or do not mix: a few patches differ from processor to
+    # processor, with the original implementation too.
+    if 'raw_logits' in golden:
+        assert_nearly_like(scores.source.rows(0, scores.size[0]) / host.logit_scale, golden['raw_logits'], 1e-4, 1e-3)
+    assert_nearly_like(scores.probabilities() * scores.mass, golden['coarse_probs'], 1e-3, 2e-2)
+    assert (scores.labels() == golden['coarse_pred']).float().mean() >= 0.999
+
+
+def assert_nearly_like(found: torch.Tensor, stored: torch.Tensor, atol: float, worst: float) -> None:
+    """All but one in a hundred within ``atol``, and those within ``worst``."""
+    assert_like(found, stored, worst)
+    step = -(-found.shape[-1] // stored.shape[-1])
+    near = (found[..., ::step, ::step] - stored).abs() <= atol
+    assert near.float().mean() >= 0.99
+
+
+def test_image_is_brought_to_whole_patches_and_at_least_one_window(folder: Path) -> None:
+    host = tiny_host(folder)
+    as_it_is = torch.randn(3, 96, 160)
+    assert host.fit(as_it_is) is as_it_is
+    # 187 becomes 192, 131 * 192 / 187 = 134.5 becomes 144.
+    assert host.fit(torch.randn(3, 131, 187)).shape == (3, 144, 192)
+    assert host.fit(torch.randn(3, 50, 187)).shape == (3, 112, 192)
+
+
+@torch.no_grad()
+def test_windows_are_averaged_where_they_overlap(folder: Path) -> None:
+    host = tiny_host(folder, slide_stride=64)
+    (window,) = host.window_maps(torch.randn(1, 3, 112, 112))
+    alone = host.splice([window], (112, 112))
+    # Twice the same window has the mean cosine of one.
+    twice = host.splice([window, window], (112, 176))
+    assert twice.shape == (64, 7, 11)
+    expected = torch.cat((alone[..., :4], (alone[..., 4:] + alone[..., :3]) / 2, alone[..., 3:]), 2)
+    torch.testing.assert_close(twice, expected, atol=1e-5, rtol=0)
+
+
+@torch.no_grad()
+def test_the_mean_cosine_is_that_of_all_windows_together(folder: Path) -> None:
+    host = tiny_host(folder, slide_stride=112)
+    windows = torch.randn(2, 64 + 32, 7, 7)
+    windows[1, 64:] += 0.5
+    together = host.splice(list(windows), (112, 224))
+    alone = torch.cat([host.splice([window], (112, 112)) for window in windows], 2)
+    assert together.shape == alone.shape and (together - alone).abs().max() > 1e-3
+
+
+def test_sam_sees_the_file_where_there_is_one(folder: Path) -> None:
+    host = tiny_host(folder)
+    rgb = np.random.default_rng(0).integers(0, 256, (40, 50, 3), dtype=np.uint8)
+    cv2.imwrite(str(folder / 'file.png'), rgb[..., ::-1])
+    inputs = torch.zeros(3, 112, 140)
+    (sample,) = vfm_golden.as_data(torch.zeros(1, 1, 3), (40, 50), img_path=str(folder / 'file.png'))['data_samples']
+    found = host.sam_image(inputs, sample, (40, 50))
+    assert np.array_equal(found, cv2.resize(rgb, (64, 48)))
+    # Without a file it is the input: zeros are the mean of CLIP's images.
+    grey = np.round(255 * np.array(host.statistics[0])).astype(np.uint8)
+    assert (host.sam_image(inputs, None, (40, 50)) == grey).all()
+
+
+@pytest.mark.parametrize('case', ['missing', 'not an image', 'another size'])
+def test_a_file_that_does_not_fit_is_not_used(case: str, tmp_path: Path, folder: Path) -> None:
+    file = tmp_path / 'file.png'
+    if case == 'not an image':
+        file.write_text('not an image')
+    if case == 'another size':
+        cv2.imwrite(str(file), np.zeros((20, 20, 3), np.uint8))
+    (sample,) = vfm_golden.as_data(torch.zeros(1, 1, 3), (40, 50), img_path=str(file))['data_samples']
+    with pytest.warns(UserWarning, match='sees the input of the network instead'):
+        tiny_host(folder).sam_image(torch.zeros(3, 112, 140), sample, (40, 50))
+
+
+@pytest.mark.parametrize(
+    ('options', 'sentence'),
+    [
+        ({'slide_crop': 120}, "slide_crop must be a multiple of CLIP's patch, 16, and the proxy's, 16, not 120"),
+        ({'slide_crop': 112, 'proxy': vit(32, False)}, "the proxy's, 32, not 112"),
+        ({'slide_stride': 40}, "slide_stride must be a multiple of CLIP's patch, 16, not 40"),
+        ({'padding': 56}, 'cannot pad them'),
+        ({'sam': {'model': 'vit_x'}}, 'sam.model must be one of vit_b, vit_l, vit_h'),
+        ({'sam': {'model': 'vit_b', 'weights': 'x'}}, 'not weights'),
+        ({'sam': {'model': 'vit_b', 'precision': 'int8'}}, 'sam.precision must be one of'),
+        ({'sam': {'model': {'depth': 3}}}, 'sam.model as a dict gives the dimensions'),
+        ({'sam': {'model': TINY_SAM}}, 'set sam.checkpoint to a file'),
+        ({'sam': {'model': {**TINY_SAM, 'depth': 3}}}, 'The last block of SAM, 2, must be among'),
+    ],
+)
+def test_options_that_cannot_be_are_refused(options: dict, sentence: str, folder: Path) -> None:
+    with pytest.raises(TPAError, match=sentence):
+        tiny_host(folder, **options)
+
+
+def test_a_missing_checkpoint_is_named(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('TPA_WEIGHTS', str(tmp_path))
+    with pytest.raises(TPAError, match=rf'There is no SAM checkpoint {tmp_path}/sam_vit_l_0b3195.pth: bring sam_vit_l'):
+        tiny_host(folder, sam={'model': 'vit_l'})
+    with pytest.raises(TPAError, match='There is no SAM checkpoint elsewhere.pth: bring sam_vit_b_01ec64.pth'):
+        tiny_host(folder, sam={'checkpoint': 'elsewhere.pth'})
