@@ -14,6 +14,9 @@ from .errors import TPAError
 
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR, errno.EEXIST}
+# Asked for once: the only way is to set it, which other threads would notice.
+_UMASK = os.umask(0)
+os.umask(_UMASK)
 
 
 @contextmanager
@@ -36,9 +39,7 @@ def atomic_write(path: str | os.PathLike, mode: str = 'wb') -> Iterator[IO]:
             file.flush()
             os.fsync(file.fileno())
         # mkstemp makes the file private; a result is shared like any other file the user writes.
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
+        temporary.chmod(0o666 & ~_UMASK)
         os.replace(temporary, path)
         temporary = None
     except OSError as error:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from threading import Lock
 from typing import IO
 
 from ..errors import TPAError
@@ -34,8 +33,6 @@ class Output:
             raise TPAError(f'{self.folder} is not a folder: choose another --out.')
         self._journal: dict[str, tuple[int, str]] = {}
         self._file: IO[str] | None = None
-        # atomic_write looks at the umask, which all threads share, by changing it for a moment.
-        self._writing = Lock()
         journal = self.folder / JOURNAL
         text = journal.read_text(encoding='utf-8') if journal.is_file() else ''
         # A line that a killed run has cut short says nothing. Its file is compared instead.
@@ -60,7 +57,7 @@ class Output:
         """Writes a file, all of it or nothing."""
         path = self.folder / target
         if self._wrote(target) or not os.path.lexists(path):
-            with self._writing, atomic_write(path) as file:
+            with atomic_write(path) as file:
                 file.write(content)
         elif not path.is_file() or path.read_bytes() != content:
             raise TPAError(f'{path} is there and was not written by this tool: move it away, or choose another --out.')
