@@ -149,6 +149,15 @@ def test_a_pixel_with_a_non_finite_score_gets_the_label_of_an_argmax(undefined):
     assert torch.equal(QueryScores(scores, (3, 4)).labels(), scores.argmax(0))
 
 
+@pytest.mark.parametrize('undefined', [float('nan'), float('inf')])
+def test_area_thd_leaves_a_pixel_without_a_distribution_as_it_is(undefined):
+    scores = random_scores(5, (3, 4))
+    scores[2, 1, 1] = undefined
+    labels = QueryScores(scores, (3, 4), rule=DecisionRule(area_thd=0.9)).labels()
+    assert labels[1, 1] == 2
+    assert labels.sum() == 2  # every other class above 0 is struck
+
+
 def test_a_pixel_without_any_score_has_no_distribution_and_label_zero():
     values = torch.rand(3, 2, 2)
     values[:, 0, 1] = 0

@@ -1,0 +1,57 @@
+#!/usr/bin/env python
+"""Measures what the way we compute saves, as ratios in one run.
+
+Times are medians of interleaved repetitions after a warm-up. Peak memory is that of a fresh process per figure, above
+what it holds once its inputs are made (see docs/benchmark.md).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+
+import torch
+
+from tpa_mmseg.benchmark.core_cases import core_cases
+from tpa_mmseg.benchmark.measure import Case, machine, measure
+from tpa_mmseg.benchmark.report import ratio_table
+from tpa_mmseg.engine.launch import run_tool
+from tpa_mmseg.utils import atomic_write
+
+#: What can be measured: a suite gives its cases, tiny ones when asked to be quick.
+SUITES: dict[str, Callable[[bool], list[Case]]] = {'core': core_cases}
+
+
+def parse_args() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('suite', nargs='?', default='core', choices=SUITES, help='what to measure (default: core)')
+    parser.add_argument('--json', metavar='FILE', help='also write the report to this file')
+    parser.add_argument('--threads', type=int, metavar='N', help='threads of PyTorch (default: its own choice)')
+    parser.add_argument('--repeats', type=int, default=5, metavar='N', help='timed repetitions (default: 5)')
+    parser.add_argument('--markdown', action='store_true', help='print the table in Markdown')
+    parser.add_argument('--quick', action='store_true', help='tiny problems, once: only to see that it runs')
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = parse_args()
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    entries = []
+    for case in SUITES[args.suite](args.quick):
+        print(f'measuring {case.title}, {case.setting} ...', file=sys.stderr, flush=True)
+        entries.append(measure(case, 1 if args.quick else args.repeats))
+    about = machine()
+    print(ratio_table(entries, args.markdown))
+    print('{cpu}, {cores} cores, {threads} threads, PyTorch {torch}, Python {python}'.format(**about))
+    if args.quick:
+        print('These problems are tiny and ran once: their ratios mean nothing.')
+    if args.json:
+        with atomic_write(args.json, 'w') as file:
+            json.dump({'suite': args.suite, 'quick': args.quick, 'machine': about, 'cases': entries}, file, indent=2)
+
+
+if __name__ == '__main__':
+    run_tool(main)
