@@ -34,6 +34,6 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
 
 
 def test_the_sentence_is_found_inside_a_workers_traceback():
-    text = 'Caught TPAError in DataLoader worker process 0.\nOriginal Traceback ...\ntpa_mmseg.errors.TPAError: One thing.\n'
+    text = 'Caught TPAError in worker process 0.\nOriginal Traceback ...\ntpa_mmseg.errors.TPAError: One thing.\n'
     assert sentence(TPAError(text)) == 'One thing.'
     assert sentence(ValueError('x')) == 'ValueError: x'

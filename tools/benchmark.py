@@ -15,13 +15,14 @@ from collections.abc import Callable
 import torch
 
 from tpa_mmseg.benchmark.core_cases import core_cases
+from tpa_mmseg.benchmark.host_cases import host_cases
 from tpa_mmseg.benchmark.measure import Case, machine, measure
-from tpa_mmseg.benchmark.report import ratio_table
+from tpa_mmseg.benchmark.report import ratio_table, stage_table
 from tpa_mmseg.engine.launch import run_tool
 from tpa_mmseg.utils import atomic_write
 
 #: What can be measured: a suite gives its cases, tiny ones when asked to be quick.
-SUITES: dict[str, Callable[[bool], list[Case]]] = {'core': core_cases}
+SUITES: dict[str, Callable[[bool], list[Case]]] = {'core': core_cases, 'hosts': host_cases}
 
 
 def parse_args() -> argparse.Namespace:
@@ -45,6 +46,8 @@ def main() -> None:
         entries.append(measure(case, 1 if args.quick else args.repeats))
     about = machine()
     print(ratio_table(entries, args.markdown))
+    if stages := stage_table(entries, args.markdown):
+        print(f'\nWhere the time goes\n{stages}')
     print('{cpu}, {cores} cores, {threads} threads, PyTorch {torch}, Python {python}'.format(**about))
     if args.quick:
         print('These problems are tiny and ran once: their ratios mean nothing.')

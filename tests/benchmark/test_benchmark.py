@@ -77,7 +77,7 @@ def test_the_tool_writes_the_documented_keys(tmp_path, monkeypatch, capsys):
     assert names == ['lookup_fusion', 'bank_update', 'decode_coco_stuff', 'decode_ade20k', 'decode_voc']
     for case in report['cases']:
         assert set(case) == {
-            *('name', 'title', 'against', 'setting', 'seconds', 'repetitions', 'peak_mb'),
+            *('name', 'title', 'against', 'setting', 'seconds', 'repetitions', 'stages', 'peak_mb'),
             *('times_faster', 'memory_ratio', 'targets', 'met'),
         }
         assert case['times_faster'] == pytest.approx(case['seconds']['other'] / case['seconds']['ours'])

@@ -41,6 +41,7 @@ class Case:
         times_faster: Target: the other's time is at least this many times ours.
         memory_ratio: Target: our peak memory is at most this share of the other's.
         memory_mb: Target: our peak memory is at most so many MB.
+        stages: Times the stages of our way: from the inputs and a number of repetitions, name -> seconds.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Case:
     times_faster: float
     memory_ratio: float | None = None
     memory_mb: float | None = None
+    stages: Callable[[Any, int], dict[str, float]] | None = None
 
 
 def measure(case: Case, repeats: int) -> dict:
@@ -68,6 +70,7 @@ def measure(case: Case, repeats: int) -> dict:
         'setting': case.setting,
         'seconds': {'ours': ours, 'other': other},
         'repetitions': times,
+        'stages': case.stages(case.inputs(), repeats) if case.stages else None,
         'peak_mb': {'ours': our_peak, 'other': other_peak},
         'times_faster': other / ours,
         'memory_ratio': our_peak / other_peak,

@@ -1,4 +1,4 @@
-"""The benchmark's table: one ratio per row, with its target."""
+"""The benchmark's tables: one ratio per row, with its target; and where the time goes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,16 @@ def ratio_table(entries: list[dict], markdown: bool = False) -> str:
     """Draws the entries that :func:`~tpa_mmseg.benchmark.measure.measure` gave."""
     rows = [row for entry in entries for row in (_time_row(entry), _memory_row(entry))]
     return render(_COLUMNS, rows, align='lllrrrrl', markdown=markdown)
+
+
+def stage_table(entries: list[dict], markdown: bool = False) -> str:
+    """Where the time of our way goes, for entries whose stages were timed; '' where there are none."""
+    timed = [entry for entry in entries if entry['stages']]
+    if not timed:
+        return ''
+    names = list(timed[0]['stages'])
+    rows = [[entry['title'], entry['setting'], *(_seconds(entry['stages'][name]) for name in names)] for entry in timed]
+    return render(('What', 'Image', *names), rows, align='ll' + 'r' * len(names), markdown=markdown)
 
 
 def _time_row(entry: dict) -> list[str]:
