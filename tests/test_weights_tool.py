@@ -17,7 +17,7 @@ from tests.world import ROOT, run_in_process
 from tpa_mmseg import weights_catalog
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.hosts.clip_loading import CLIPSource
-from tpa_mmseg.hosts.sam import find_checkpoint
+from tpa_mmseg.hosts.sam_model import find_checkpoint
 from tpa_mmseg.weights_catalog import KNOWN, CLIPWeights, OwnFile, SAMWeights, TimmWeights
 from tpa_mmseg.weights_needs import needs
 

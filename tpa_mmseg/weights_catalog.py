@@ -19,7 +19,8 @@ from open_clip.constants import HF_SAFE_WEIGHTS_NAME, HF_WEIGHTS_NAME
 from .encoders.timm_models import build_network
 from .errors import TPAError
 from .hosts.clip_loading import CLIPSource
-from .hosts.sam import FILES, SAMEncoder
+from .hosts.sam import SAMEncoder
+from .hosts.sam_model import FILES
 from .weights import SUFFIXES, explain_download, find, load_state_dict, weights_dir
 
 # Name of a file -> its size in MB as the hub (of SAM: its authors) ships it, and its licence.

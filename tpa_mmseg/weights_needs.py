@@ -11,7 +11,7 @@ import timm
 from mmseg.registry import MODELS
 
 from .errors import TPAError
-from .hosts.sam import FILES
+from .hosts.sam_model import FILES
 from .weights_catalog import CLIPWeights, OwnFile, SAMWeights, TimmWeights, Weights
 
 

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from tpa_mmseg.hosts import sam
-from tpa_mmseg.hosts.sam import GlobalAttention, SAMEncoder, SAMModel
+from tpa_mmseg.hosts import sam_attention
+from tpa_mmseg.hosts.sam import SAMEncoder
+from tpa_mmseg.hosts.sam_attention import GlobalAttention
+from tpa_mmseg.hosts.sam_model import SAMModel
 
 from .golden import golden_file, load, save_weights
 
@@ -41,7 +43,7 @@ def checkpoint(golden: dict, tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_attention_and_values_of_the_last_block_are_those_of_the_original(
     golden: dict, checkpoint: str, rows_at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sam._CHUNK_ELEMENTS, 'cpu', rows_at_once * 2 * 10 * 100)
+    monkeypatch.setitem(sam_attention._CHUNK_ELEMENTS, 'cpu', rows_at_once * 2 * 10 * 100)
     network = SAMEncoder(MODEL, checkpoint).network
     tokens = network.patch_embed(golden['image']) + network.pos_embed
     for block in network.blocks[:2]:

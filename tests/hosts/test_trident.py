@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import cv2
@@ -9,15 +10,20 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from mmseg.structures import SegDataSample
 
-from tpa_mmseg.core import ScoreMap
+from tpa_mmseg.core import QueryScores, ScoreMap
 from tpa_mmseg.errors import TPAError
-from tpa_mmseg.hosts import Trident
+from tpa_mmseg.hosts import Trident, sam_refinement
+from tpa_mmseg.hosts.refined_scores import RefinedScores
+from tpa_mmseg.hosts.regions import find_regions
 from tpa_mmseg.hosts.sam_correlation import mix
 
 from . import vfm_golden
 from .golden import TOLERANCE, golden_file, load, save_weights
+from .test_contract import images
 from .vfm_golden import FOLDER, PREPROCESSOR, Case, assert_like, cases, shared, vit
+from .zoo import ZOO
 
 ATTENTION, FULL = 'trident_attn.npz', 'trident_full.npz'
 CLIP_OF = {'h14': 'h14'}
@@ -114,16 +120,69 @@ def predict(case: str, golden: Case, folder: Path, **options) -> tuple[Trident, 
     return host, scores
 
 
+def refinement_of(golden: Case) -> dict | None:
+    """The options of a case's refinement, None where it has none."""
+    if 'thresholds' not in golden:
+        return None
+    coarse_thresh, area, mask_coff, iou_thresh = (round(float(value), 6) for value in golden['thresholds'])
+    return {
+        'coarse_thresh': coarse_thresh,
+        'minimal_area': int(area),
+        'mask_coff': mask_coff,
+        'iou_thresh': iou_thresh,
+    }
+
+
 @pytest.mark.parametrize('case', vfm_golden.available(FULL, CLIP_OF))
-def test_coarse_prediction_is_that_of_the_original(case: str, folder: Path) -> None:
+def test_prediction_is_that_of_the_original(case: str, folder: Path) -> None:
     golden = cases(FULL)[case]
-    host, scores = predict(case, golden, folder)
+    host, scores = predict(case, golden, folder, refinement=refinement_of(golden))
+    refined, coarse = (scores, scores.coarse) if host.refinement else (None, scores)
     # Cosines that equal their threshold up to rounding mix or do not mix: a few patches differ from processor to
     # processor, with the original implementation too.
     if 'raw_logits' in golden:
-        assert_nearly_like(scores.source.rows(0, scores.size[0]) / host.logit_scale, golden['raw_logits'], 1e-4, 1e-3)
-    assert_nearly_like(scores.probabilities() * scores.mass, golden['coarse_probs'], 1e-3, 2e-2)
-    assert (scores.labels() == golden['coarse_pred']).float().mean() >= 0.999
+        assert_nearly_like(coarse.source.rows(0, coarse.size[0]) / host.logit_scale, golden['raw_logits'], 1e-4, 1e-3)
+    assert_nearly_like(coarse.probabilities() * coarse.mass, golden['coarse_probs'], 1e-3, 2e-2)
+    assert (coarse.labels() == golden['coarse_pred']).float().mean() >= 0.999
+    if refined is not None:
+        # The original's score map is zero where nothing was refined.
+        stored, everywhere = golden['refined_logits'], golden['coarse_probs']
+        expected = torch.where(stored.sum(0) > 0, stored, everywhere)
+        assert_nearly_like(refined.probabilities() * refined.mass, expected, 1e-3, 2e-2)
+        assert (refined.labels() == golden['refined_pred']).float().mean() >= 0.999
+        changed = (refined.labels() != coarse.labels()).float().mean()
+        assert changed > 0.1, 'the refinement changes labels in every golden case'
+
+
+@pytest.mark.parametrize('case', [case for case, golden in cases(FULL).items() if 'low_res_first' in golden])
+@torch.no_grad()
+def test_prompts_and_answers_are_those_of_the_original(case: str, folder: Path) -> None:
+    golden = cases(FULL)[case]
+    host, scores = predict(case, golden, folder, refinement=refinement_of(golden))
+    half, labels = sam_refinement._at_half_size(scores.coarse, host.refinement)
+    options = host.refinement.coarse_thresh, host.refinement.minimal_area
+    found = list(find_regions(labels.numpy(), half.numpy(), *options))
+    assert [len(regions.points) for regions in found] == golden['prompt_counts'].tolist()
+    prompts = [
+        sam_refinement._prompts(regions, half[regions.label], scores.size, host.decoder, host.refinement)
+        for regions in found
+    ]
+    points, boxes = (torch.cat([prompt[i] for prompt in prompts]) for i in (0, 1))
+    torch.testing.assert_close(points, golden['prompt_points'], atol=1e-3, rtol=0)
+    torch.testing.assert_close(boxes, golden['prompt_boxes'], atol=1e-3, rtol=0)
+    assert_like(prompts[0][2], golden['mask_input_first'], 1e-5)
+    pixels = host.sam_image(torch.zeros(3, 1, 1), sample_of(folder / f'{case}.png', scores.size), scores.size)
+    embedding = host.sam(pixels, embed=True).embedding
+    masks, quality = zip(*(host.decoder(embedding, *prompt) for prompt in prompts), strict=True)
+    assert_like(masks[0][0], golden['low_res_first'], 1e-3)
+    torch.testing.assert_close(torch.cat(quality), golden['iou_pred'], **TOLERANCE)
+    # The prompt that SAM was trained with gives other answers.
+    proper = host.decoder(embedding, *prompts[0][:2], prompts[0][2][None])[1]
+    assert (proper - quality[0]).abs().max() > 1e-3
+
+
+def sample_of(file: Path, size: tuple[int, int]) -> SegDataSample:
+    return SegDataSample(metainfo={'img_path': str(file), 'ori_shape': size})
 
 
 def assert_nearly_like(found: torch.Tensor, stored: torch.Tensor, atol: float, worst: float) -> None:
@@ -170,8 +229,7 @@ def test_sam_sees_the_file_where_there_is_one(folder: Path) -> None:
     rgb = np.random.default_rng(0).integers(0, 256, (40, 50, 3), dtype=np.uint8)
     cv2.imwrite(str(folder / 'file.png'), rgb[..., ::-1])
     inputs = torch.zeros(3, 112, 140)
-    (sample,) = vfm_golden.as_data(torch.zeros(1, 1, 3), (40, 50), img_path=str(folder / 'file.png'))['data_samples']
-    found = host.sam_image(inputs, sample, (40, 50))
+    found = host.sam_image(inputs, sample_of(folder / 'file.png', (40, 50)), (40, 50))
     assert np.array_equal(found, cv2.resize(rgb, (64, 48)))
     # Without a file it is the input: zeros are the mean of CLIP's images.
     grey = np.round(255 * np.array(host.statistics[0])).astype(np.uint8)
@@ -185,9 +243,8 @@ def test_a_file_that_does_not_fit_is_not_used(case: str, tmp_path: Path, folder:
         file.write_text('not an image')
     if case == 'another size':
         cv2.imwrite(str(file), np.zeros((20, 20, 3), np.uint8))
-    (sample,) = vfm_golden.as_data(torch.zeros(1, 1, 3), (40, 50), img_path=str(file))['data_samples']
     with pytest.warns(UserWarning, match='sees the input of the network instead'):
-        tiny_host(folder).sam_image(torch.zeros(3, 112, 140), sample, (40, 50))
+        tiny_host(folder).sam_image(torch.zeros(3, 112, 140), sample_of(file, (40, 50)), (40, 50))
 
 
 @pytest.mark.parametrize(
@@ -197,6 +254,9 @@ def test_a_file_that_does_not_fit_is_not_used(case: str, tmp_path: Path, folder:
         ({'slide_crop': 112, 'proxy': vit(32, False)}, "the proxy's, 32, not 112"),
         ({'slide_stride': 40}, "slide_stride must be a multiple of CLIP's patch, 16, not 40"),
         ({'padding': 56}, 'cannot pad them'),
+        ({'refinement': {'iou': 0.9}}, 'refinement takes coarse_thresh, .* not iou'),
+        ({'refinement': {'mask_prompt': '2d'}}, 'refinement.mask_prompt must be one of 3d, 4d'),
+        ({'refinement': {}, 'area_thd': 0.1}, 'leave area_thd or refinement out'),
         ({'sam': {'model': 'vit_x'}}, 'sam.model must be one of vit_b, vit_l, vit_h'),
         ({'sam': {'model': 'vit_b', 'weights': 'x'}}, 'not weights'),
         ({'sam': {'model': 'vit_b', 'precision': 'int8'}}, 'sam.precision must be one of'),
@@ -216,3 +276,47 @@ def test_a_missing_checkpoint_is_named(folder: Path, tmp_path: Path, monkeypatch
         tiny_host(folder, sam={'model': 'vit_l'})
     with pytest.raises(TPAError, match='There is no SAM checkpoint elsewhere.pth: bring sam_vit_b_01ec64.pth'):
         tiny_host(folder, sam={'checkpoint': 'elsewhere.pth'})
+
+
+def test_the_missing_package_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, 'segment_anything.modeling', None)
+    tiny_host(folder)
+    with pytest.raises(TPAError, match='needs the package segment_anything: run pip install segment-anything-py'):
+        tiny_host(folder, refinement={})
+
+
+def test_a_checkpoint_without_a_decoder_is_refused(folder: Path) -> None:
+    state = {k: v for k, v in load(golden_file(FOLDER, 'tiny_sam.npz')).items() if k.startswith('image_encoder.')}
+    sam = {'model': TINY_SAM, 'checkpoint': save_weights(state, folder / 'encoder.safetensors')}
+    tiny_host(folder, sam=sam)
+    with pytest.raises(TPAError, match='do not fit the mask decoder of SAM .*is missing'):
+        tiny_host(folder, sam=sam, refinement={})
+
+
+@torch.no_grad()
+def test_coarse_scores_stay_where_no_mask_is_good_enough(folder: Path) -> None:
+    torch.manual_seed(0)
+    host = tiny_host(folder, refinement={'coarse_thresh': 0.0, 'minimal_area': 1, 'iou_thresh': 100.0})
+    (scores,) = host.score_maps(torch.randn(1, 3, 112, 112))
+    assert isinstance(scores, QueryScores)
+
+
+def test_fingerprint_knows_the_refinement(folder: Path) -> None:
+    def fingerprint(**options) -> dict:
+        torch.manual_seed(0)
+        return tiny_host(folder, **options).fingerprint()
+
+    plain, refined = fingerprint(), fingerprint(refinement={})
+    assert plain['refinement'] is None and refined['refinement']['mask_prompt'] == '3d'
+    assert fingerprint(refinement={'mask_prompt': '4d'}) != refined
+    # Anchors depend on the threshold only through the regions.
+    assert fingerprint(prob_thd=0.3)['refinement'] is None
+    assert fingerprint(prob_thd=0.3, refinement={}) != refined
+
+
+@torch.no_grad()
+def test_the_contract_is_checked_with_refined_scores() -> None:
+    for name in ('Trident with refinement', 'Trident with refinement of halves'):
+        (scores,) = ZOO[name]().score_maps(images((48, 64)))
+        assert isinstance(scores, RefinedScores)
+        assert 0.2 < scores.refined.float().mean() < 1

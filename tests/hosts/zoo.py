@@ -66,6 +66,8 @@ TINY_SAM = {
     'iou_hidden': 16,
 }
 SLIDE = {'slide_crop': 32, 'slide_stride': 16}
+# Some of the masks of a random decoder are kept, others not.
+REFINEMENT = {'coarse_thresh': 0.0, 'minimal_area': 4, 'iou_thresh': -0.065}
 TRIDENT = {**SLIDE, 'proxy': proxy(16), 'sam': {'model': TINY_SAM, 'checkpoint': False}}
 
 #: Name -> function that builds the host; options of the host may be passed.
@@ -87,4 +89,6 @@ ZOO: dict[str, Callable[..., Host]] = {
     'ProxyCLIP whole': clip_host(ProxyCLIP, proxy=proxy(14), slide_crop=0, prob_thd=0.4),
     'Trident': clip_host(Trident, **TRIDENT),
     'Trident, halves and PAMR': clip_host(Trident, **TRIDENT, halves=True, pamr_steps=1, pamr_dilations=(2,)),
+    'Trident with refinement': clip_host(Trident, **TRIDENT, refinement=REFINEMENT, prob_thd=0.35),
+    'Trident with refinement of halves': clip_host(Trident, **TRIDENT, refinement=REFINEMENT, halves=True),
 }

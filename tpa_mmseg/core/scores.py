@@ -40,6 +40,15 @@ class DecisionRule:
         """Whether the value of the best score matters, not only its class."""
         return self.prob_thd > 0
 
+    def finish(self, labels: Tensor, best: Tensor | None) -> Tensor:
+        """The labels of an image. A host that decides by more than its scores has a rule that overrides this.
+
+        Args:
+            labels: (H, W) int64 best class of every pixel, which may be changed in place.
+            best: (H, W) its score ``softmax(log) * mass``, None where the rule does not read it.
+        """
+        return labels if best is None else labels.masked_fill_(best < self.prob_thd, 0)
+
 
 ARGMAX = DecisionRule()
 
@@ -235,9 +244,7 @@ class Decision:
         """(H, W) int64 labels, once every band was taken."""
         if self.rule.area_thd is not None:
             self._strike_small_classes()
-        if self._best is not None:
-            self._labels.masked_fill_(self._best < self.rule.prob_thd, 0)
-        return self._labels
+        return self.rule.finish(self._labels, self._best)
 
     def _strike_small_classes(self) -> None:
         count = torch.bincount(self._labels.flatten(), minlength=self.scores.num_classes)

@@ -20,6 +20,8 @@ from .proxy_attention import mean_cosine, proxy_attention
 from .proxy_host import ProxyHost
 from .sam import SAMEncoder, SAMFeatures
 from .sam_correlation import correlate
+from .sam_decoder import SAMDecoder
+from .sam_refinement import Refinement, refine
 from .segmentor_host import unpad
 from .windows import run_batched
 
@@ -42,6 +44,8 @@ class Trident(ProxyHost):
         cos_fac: Patches whose values in SAM have a cosine of at most ``cos_fac`` times the mean do not mix.
         refine_neg_cos: Leave such thresholds as they are where they are negative, instead of taking 0.6.
         halves: Show SAM the left and the right half of the image one after the other (Cityscapes).
+        refinement: Options of :class:`Refinement`, with which SAM redraws the regions of the coarse prediction; None
+            to leave it as it is. Its mask prompt is by default the original's, see there.
         slide_crop: Side of a window, a multiple of CLIP's and the proxy's patch.
         slide_stride: Step between windows, a multiple of CLIP's patch.
         **kwargs: As for :class:`ProxyHost`.
@@ -55,6 +59,7 @@ class Trident(ProxyHost):
         cos_fac: float = 1.2,
         refine_neg_cos: bool = True,
         halves: bool = False,
+        refinement: dict | None = None,
         slide_crop: int = 336,
         slide_stride: int = 224,
         **kwargs,
@@ -63,6 +68,10 @@ class Trident(ProxyHost):
         self._check_windows()
         self.sam = SAMEncoder.of(sam)
         self.cos_fac, self.refine_neg_cos, self.halves = float(cos_fac), bool(refine_neg_cos), bool(halves)
+        self.refinement = None if refinement is None else Refinement.of(refinement)
+        self.decoder = None if refinement is None else SAMDecoder(self.sam.model, self.sam.path)
+        if self.refinement and self.rule.area_thd is not None:
+            raise TPAError('Trident has no area_thd once masks are refined: leave area_thd or refinement out.')
 
     def _check_windows(self) -> None:
         """Windows must lie on CLIP's patch grid, or they could not be spliced."""
@@ -99,9 +108,15 @@ class Trident(ProxyHost):
         """The class probabilities of one image. Args: image (3, H, W); its sample; canvas (D, h, w)."""
         size = original_size(image, sample)
         pixels = self.sam_image(image, sample, size)
-        parts = [self.sam(np.ascontiguousarray(part), embed=False) for part in self._sam_views(pixels)]
+        refining = self.refinement is not None
+        parts = [self.sam(part, embed=refining and not self.halves) for part in self._sam_views(pixels)]
         cosines = self.check_scores(self.cosines(self.features_of(canvas, parts))[0], sample)
-        return self.decode([cosines], image, size)
+        coarse = self.decode([cosines], image, size)
+        if not refining:
+            return coarse
+        # Prompts are about the whole image.
+        whole = self.sam(pixels, embed=True) if self.halves else parts[0]
+        return refine(coarse, whole, self.decoder, self.refinement)
 
     def fit(self, image: Tensor) -> Tensor:
         """Brings a (3, H, W) image to whole patches, and to at least one window, unless its patches are whole."""
@@ -165,7 +180,8 @@ class Trident(ProxyHost):
     def _sam_views(self, pixels: np.ndarray) -> list[np.ndarray]:
         """What SAM looks at: the image, or its halves."""
         middle = pixels.shape[1] // 2
-        return [pixels[:, :middle], pixels[:, middle:]] if self.halves else [pixels]
+        halves = (pixels[:, :middle], pixels[:, middle:])
+        return [np.ascontiguousarray(half) for half in halves] if self.halves else [pixels]
 
     def features_of(self, canvas: Tensor, parts: Sequence[SAMFeatures]) -> Tensor:
         """Mixes the canvas by SAM's correlation and projects it to the space of the text.
@@ -199,6 +215,8 @@ class Trident(ProxyHost):
             'cos_fac': self.cos_fac,
             'refine_neg_cos': self.refine_neg_cos,
             'halves': self.halves,
+            # The threshold decides which regions are redrawn.
+            'refinement': self.refinement and {**self.refinement.as_dict(), 'prob_thd': self.rule.prob_thd},
         }
 
 
