@@ -113,7 +113,7 @@ ROWS = {
     'trident': ('vit-b16', 'vit-h14'),
 }
 
-# What holds for a host on every benchmark, under the names of ``Host.settings``.
+# What holds for a host on every benchmark, under the names that ``settings`` of a host and Trident's refinement use.
 ALWAYS = {
     'sclip': {'attention': 'csa', 'residual': True, 'upsamplings': 1, 'pamr': None},
     'clearclip': {'attention': 'qq', 'residual': False, 'upsamplings': 1, 'pamr': None, 'logit_scale': 50},
@@ -126,7 +126,16 @@ ALWAYS = {
         'logit_scale': 40,
     },
     'proxyclip': {'beta': 1.2, 'gamma': 3.0, 'pamr': None, 'logit_scale': 40},
-    'trident': {'beta': 1.2, 'gamma': 3.0, 'pamr': None, 'logit_scale': 40},
+    'trident': {
+        'beta': 1.2,
+        'gamma': 3.0,
+        'pamr': None,
+        'logit_scale': 40,
+        'minimal_area': 225,
+        'mask_coff': 0.005,
+        'iou_thresh': 0.8,
+        'mask_prompt': '3d',
+    },
 }
 PADDING = {'sclip': 1, 'clearclip': 'patch', 'naclip': 1, 'proxyclip': 56, 'trident': 1}
 

@@ -1,0 +1,153 @@
+"""Every config: what it says, against the settings of the original implementations, and that its model is built."""
+
+from __future__ import annotations
+
+import itertools
+
+import open_clip
+import pytest
+import timm.models
+from mmengine.config import Config
+from mmengine.registry import init_default_scope
+from mmseg.registry import DATASETS, MODELS
+
+from tests.configs import settings
+from tests.configs.tiny import CONFIGS, class_names, load, shrink
+from tpa_mmseg import paper
+from tpa_mmseg.hosts import Host
+
+init_default_scope('mmseg')
+pytestmark = pytest.mark.filterwarnings("ignore:.*'bed' names classes 0 and 60")
+
+BENCHMARKS = tuple(settings.DATASETS)
+MAIN = [f'{host}_{b}_{name}' for host, bs in settings.ROWS.items() for b in bs for name in BENCHMARKS]
+PROXIES = [
+    f'proxyclip-{proxy}_{backbone}_{name}'
+    for proxy, backbone, name in itertools.product(('sam', 'mae', 'dinov2'), settings.BACKBONES, BENCHMARKS)
+]
+PROTOCOL = [f'naclip-224_vit-l14_{name}' for name in BENCHMARKS if name != 'ade20k']
+ALL = MAIN + PROXIES + PROTOCOL
+
+
+def parse(name: str) -> tuple[str, str, str, str]:
+    """Host, variant, backbone and benchmark of a config."""
+    model, backbone, benchmark = name.split('_', 2)
+    host, _, variant = model.partition('-')
+    return host, variant, backbone, benchmark
+
+
+def test_every_row_of_the_paper_has_its_configs() -> None:
+    there = {path.stem for host in settings.ROWS for path in (CONFIGS / host).glob('*.py')}
+    assert there == set(ALL)
+    assert (len(MAIN), len(PROXIES), len(PROTOCOL)) == (88, 72, 7)
+    rows = paper.tables()['tables']
+    in_main = {(r['host'], r['backbone']) for name in ('main_b16', 'main_l14_h14') for r in rows[name]}
+    assert in_main == {parse(name)[::2] for name in MAIN}
+    in_vfm = {(r['vfm'], r['backbone']) for name in ('vfm_b16', 'vfm_l14_h14') for r in rows[name]}
+    assert in_vfm == {parse(name)[1:3] for name in PROXIES}
+    mlmp = paper.scores('naclip', 'vit-l14', 'tpa', protocol='mlmp_224')
+    assert {name for name, score in mlmp.items() if score} == {parse(name)[3] for name in PROTOCOL}
+
+
+@pytest.mark.parametrize('name', ALL)
+def test_config_says_what_the_original_does(name: str) -> None:
+    host, variant, backbone, benchmark = parse(name)
+    cfg = load(name)
+    check_models(cfg, host, variant, backbone)
+    check_data(cfg, benchmark, variant)
+    expected = settings.expected(host, variant, benchmark)
+    check_pipeline(cfg, expected)
+    assert len(class_names(cfg.model.host).queries) == expected['queries']
+    if host == 'trident':
+        pytest.importorskip('segment_anything')  # an extra of the package
+    check_host(MODELS.build(shrink(cfg).model).host, host, expected, settings.DATASETS[benchmark][-1])
+
+
+def check_models(cfg: Config, host: str, variant: str, backbone: str) -> None:
+    """The models that a config names."""
+    clip = cfg.model.host.clip
+    assert (clip.model, clip.pretrained) == settings.BACKBONES[backbone]
+    if host == 'proxyclip':
+        assert cfg.model.host.proxy == {'type': 'TimmEncoder', 'model': settings.PROXIES[variant]}
+    if host == 'trident':
+        assert cfg.model.host.proxy == {'type': 'TimmEncoder', 'model': 'vit_base_patch16_224.dino'}
+        assert cfg.model.host.sam == {'model': 'vit_b'}
+    assert cfg.model.encoder == {'type': 'TimmEncoder', 'model': 'vit_base_patch14_dinov2.lvd142m'}
+    assert list(cfg.model.host.get('templates', [])) == (['a photo of a {}'] if variant == '224' else [])
+
+
+def check_data(cfg: Config, benchmark: str, variant: str) -> None:
+    """The data set, its files and how it is read."""
+    kind, folder, images, labels, split, classes = settings.DATASETS[benchmark]
+    loader = cfg.test_dataloader
+    assert (loader.batch_size, loader.num_workers, loader.sampler.shuffle) == (1, 4, False)
+    assert loader.dataset.type == kind
+    assert loader.dataset.data_root == f'data/{folder}'
+    assert loader.dataset.data_prefix == {'img_path': images, 'seg_map_path': labels}
+    assert loader.dataset.get('ann_file') == (split and f'ImageSets/{split}/val.txt')
+    assert len(DATASETS.get(kind).METAINFO['classes']) == classes
+    # mmseg.apis reads the one, the Runner the other.
+    assert cfg.test_pipeline == loader.dataset.pipeline
+
+
+def check_pipeline(cfg: Config, expected: dict) -> None:
+    """Labels keep their size, or have that of the image where the protocol says so."""
+    steps = [step.type for step in cfg.test_pipeline]
+    resize = next(step for step in cfg.test_pipeline if step.type == 'Resize')
+    assert (tuple(resize.scale), resize.keep_ratio) == (expected['scale'], expected['keep_ratio'])
+    if expected['keep_ratio']:
+        assert steps == ['LoadImageFromFile', 'Resize', 'LoadAnnotations', 'PackSegInputs']
+    else:
+        assert steps == ['LoadImageFromFile', 'LoadAnnotations', 'Resize', 'ScoreAtThisSize', 'PackSegInputs']
+
+
+def check_host(host: Host, name: str, expected: dict, classes: int) -> None:
+    """What the host that was built really does, its defaults included."""
+    assert type(host).__name__.lower() == name
+    assert host.num_classes == classes
+    found = {**host.settings(), **host.settings()['sliding'], 'prob_thd': host.rule.prob_thd}
+    found |= {'area_thd': host.rule.area_thd, 'queries': len(host.text_features)}
+    if name == 'trident':
+        found |= host.refinement.as_dict()
+    padding = settings.PADDING[name]
+    assert found['multiple'] == (host.tower.patch_size if padding == 'patch' else padding)
+    # The pipeline was checked before; the stride means nothing where the image is taken as a whole.
+    elsewhere = {'scale', 'keep_ratio', *(['stride'] if expected['crop'] == settings.WHOLE else [])}
+    wanted = {key: value for key, value in expected.items() if key not in elsewhere}
+    assert {key: found[key] for key in wanted} == wanted
+
+
+def test_tpa_has_one_set_of_options_for_all() -> None:
+    for name in ('sclip_vit-b16_voc21', 'proxyclip_vit-h14_cityscapes', 'naclip-224_vit-l14_voc20'):
+        cfg = load(name)
+        assert cfg.custom_hooks == [{'type': 'PrototypeBankHook', 'pool': {'size': None, 'seed': 0}}]
+        assert cfg.test_evaluator == {'type': 'HostTPAMetric'}
+        preprocessor = cfg.model.data_preprocessor
+        assert preprocessor.type == 'TPADataPreProcessor' and preprocessor.bgr_to_rgb
+        assert preprocessor.mean == [122.771, 116.746, 104.094] and preprocessor.std == [68.501, 66.632, 70.323]
+        model = MODELS.build(shrink(cfg).model)
+        assert (model.rule.k, model.rule.k_min, model.rule.k_min_scope, model.rule.per) == (2, 5, 'image', 'pixel')
+        assert (model.fusion.beta, model.fusion.centre, model.fusion.rule) == (2.5, True, 'host')
+
+
+def test_models_that_configs_name_have_weights() -> None:
+    for model, tag in settings.BACKBONES.values():
+        assert open_clip.get_pretrained_cfg(model, tag)
+        assert open_clip.get_model_config(model).get('quick_gelu', False) == (tag == 'openai')
+    for name in (*settings.PROXIES.values(), 'vit_base_patch16_224.dino', 'vit_base_patch14_dinov2.lvd142m'):
+        assert timm.models.get_pretrained_cfg(name).has_weights
+
+
+def test_no_config_inherits_from_outside() -> None:
+    for path in CONFIGS.rglob('*.py'):
+        assert 'mmseg::' not in path.read_text(encoding='utf-8')
+
+
+def test_settings_of_a_benchmark_are_stated_once() -> None:
+    # Other backbones and encoders only name themselves: what is said about the benchmark comes from ViT-B/16.
+    for name in ALL:
+        host, variant, backbone, benchmark = parse(name)
+        text = (CONFIGS / host / f'{name}.py').read_text(encoding='utf-8')
+        derived = variant in ('sam', 'mae', 'dinov2') or (backbone != 'vit-b16' and variant == '')
+        assert ('class_names' not in text) == derived
+        assert len(text.splitlines()) <= (4 if derived else 15)
