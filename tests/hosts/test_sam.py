@@ -9,6 +9,7 @@ import torch
 from tpa_mmseg.hosts import sam_attention
 from tpa_mmseg.hosts.sam import SAMEncoder
 from tpa_mmseg.hosts.sam_attention import GlobalAttention
+from tpa_mmseg.hosts.sam_decoder import SAMDecoder
 from tpa_mmseg.hosts.sam_model import SAMModel
 
 from .golden import golden_file, load, save_weights
@@ -102,3 +103,15 @@ def test_published_models_have_the_published_dimensions() -> None:
     assert [model.grid for model in models.values()] == [64, 64, 64]
     assert models['vit_b'].frame((375, 500)) == (768, 1024)
     assert models['vit_b'].frame((375, 500), 256) == (192, 256)
+
+
+@pytest.mark.parametrize('name', ['vit_b', 'vit_l', 'vit_h'])
+def test_published_checkpoints_fit_encoder_and_decoder(name: str) -> None:
+    segment_anything = pytest.importorskip('segment_anything')
+    model = SAMModel.of(name)
+    with torch.device('meta'):
+        published = segment_anything.sam_model_registry[name]().state_dict()
+        encoder, decoder = model.network(), SAMDecoder(model, None)
+    ours = {f'image_encoder.{key.replace("mlp.fc", "mlp.lin")}': v.shape for key, v in encoder.state_dict().items()}
+    ours |= {key: v.shape for key, v in decoder.state_dict().items()}
+    assert ours == {key: v.shape for key, v in published.items()}
