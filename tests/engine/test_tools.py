@@ -193,7 +193,9 @@ def test_a_pool_larger_than_the_data_set_is_refused(world, tmp_path, capfd):
         ('model.encoder.type=Nobody', "Unknown encoder 'Nobody'"),
         ('model.encoder.model=vit_nobody', 'vit_nobody'),
         ('model.host.checkpoint=gone.pth', 'gone.pth'),
-        ('test_dataloader.dataset.data_root=nowhere', 'There is no data in nowhere'),
+        ('test_dataloader.dataset.data_root=nowhere', 'There is no nowhere'),
+        ('test_dataloader.dataset.ann_file=val.txt', 'val.txt, which'),
+        ('test_dataloader.dataset.data_prefix.img_path=gone', 'gone, which'),
     ],
 )
 def test_what_is_missing_is_named(world, tmp_path, capfd, option, expected):

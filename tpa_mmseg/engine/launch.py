@@ -42,7 +42,7 @@ def load_config(args: argparse.Namespace) -> Config:
         cfg = Config.fromfile(path)
         if args.cfg_options:
             cfg.merge_from_dict(args.cfg_options)
-    except (KeyError, TypeError, SyntaxError, FileNotFoundError) as error:
+    except (KeyError, TypeError, NameError, SyntaxError, FileNotFoundError) as error:
         raise TPAError(f'The config {path} cannot be read ({sentence(error)}).') from error
     missing = [key for key in ('model', 'test_dataloader', 'test_evaluator', 'test_cfg') if not cfg.get(key)]
     if missing:
@@ -52,11 +52,19 @@ def load_config(args: argparse.Namespace) -> Config:
     if args.launcher != 'none':
         cfg.model_wrapper_cfg = dict(type='TestOnlyWrapper')
     dataset = cfg.test_dataloader.dataset
-    if dataset.get('data_root') and not Path(dataset.data_root).is_dir():
-        raise TPAError(f'There is no data in {dataset.data_root}, which {path} asks for: see data/README.md.')
+    _check_data(dataset, path)
     if 'pipeline' in dataset:
         harden_pipeline(dataset.pipeline)
     return cfg
+
+
+def _check_data(dataset: dict, config: Path) -> None:
+    """Raises TPAError where a data set's folder, list of images or images are not there."""
+    root = Path(dataset.get('data_root') or '')
+    parts = (dataset.get('ann_file'), (dataset.get('data_prefix') or {}).get('img_path'))
+    for place in (root, *(root / part for part in parts if part)):
+        if not place.exists():
+            raise TPAError(f'There is no {place}, which {config} asks for: prepare the data as data/README.md says.')
 
 
 def use_tpa(cfg: Config, bank: str | None) -> None:
