@@ -65,6 +65,13 @@ def test_no_graph_is_kept_of_inputs_that_require_gradients(inputs):
     assert_same(results, decode(*inputs))
 
 
+def test_a_lookup_keeps_no_graph_of_its_features(inputs):
+    _, phi, bank = inputs
+    lookup = Lookup(bank.prototypes(), phi.requires_grad_(), SIZE)
+    assert not lookup.cosines.source.values.requires_grad
+    assert not lookup.norm.row.requires_grad
+
+
 def test_no_graph_is_kept_of_scores_that_are_already_at_full_size():
     scores = random_scores(CLASSES, SIZE).requires_grad_()
     host = QueryScores(scores, SIZE)

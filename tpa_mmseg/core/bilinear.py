@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 # Elements of one (C, rows, W) band: what stays in a CPU's cache, and what keeps a GPU busy.
-_BAND_ELEMENTS = {'cpu': 1 << 21, 'cuda': 1 << 24}
+_BAND_ELEMENTS = {'cpu': 3 << 19, 'cuda': 1 << 24}
 
 
 def band_ranges(channels: int, size: tuple[int, int], device: torch.device) -> Iterator[tuple[int, int]]:
@@ -195,8 +195,8 @@ class UpsampledNorm:
             return mixed + left * right * crossed[:, taps.low]
 
         rows, rows_below = [], []
-        # Four float64 copies of a band of patches exist at a time.
-        for top, bottom in band_ranges(4 * dim, (height, width), phi.device):
+        # A few float64 copies of a band of patches exist at a time: keep it small.
+        for top, bottom in band_ranges(8 * dim, (height, width), phi.device):
             patch, beside, below, below_beside = _neighbours(phi, top, bottom)
             rows.append(along_columns(_dot(patch, patch), 2 * _dot(patch, beside)))
             rows_below.append(along_columns(_dot(patch, below), _dot(patch, below_beside) + _dot(beside, below)))

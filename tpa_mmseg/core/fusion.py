@@ -140,9 +140,14 @@ class FusedScores(ScoreMap):
         """The host's own labels and TPA's, (H, W) int64 each, from one sweep over the host's scores."""
         host, fused = Decision(self.host.rule, self.host), Decision(self.rule, self)
         with_mass = host.needs_mass or fused.needs_mass
-        for top, bottom in self.ranges():
+
+        def take(top: int, bottom: int) -> None:
             log, mass = self.host.log_and_mass(top, bottom, with_mass)
             host.take(top, log, mass)
             self.lookup.add_to(log, top, bottom, self.fusion.beta)
             fused.take(top, log, mass)
+
+        # A call per band, so that each is freed before the next one is made.
+        for top, bottom in self.ranges():
+            take(top, bottom)
         return host.labels(), fused.labels()

@@ -238,7 +238,7 @@ class Decision:
         best, label = best_class(log)
         self._labels[band] = label
         if self._best is not None:
-            self._best[band] = _score(best, best, log, mass)
+            self._best[band] = _score(best, log, mass)
 
     def labels(self) -> Tensor:
         """(H, W) int64 labels, once every band was taken."""
@@ -256,18 +256,17 @@ class Decision:
             if not hit_rows[top:bottom].any():
                 continue
             log, mass = self.scores.log_and_mass(top, bottom, self.needs_mass)
-            peak = log.amax(0)
             best, label = best_class(log.masked_fill(struck[:, None, None], float('-inf')))
             # A pixel without a distribution has no next best class.
-            where = hit[top:bottom] & peak.isfinite()
+            where = hit[top:bottom] & log.amax(0).isfinite()
             self._labels[top:bottom] = torch.where(where, label, self._labels[top:bottom])
             if self._best is not None:
-                self._best[top:bottom] = torch.where(where, _score(best, peak, log, mass), self._best[top:bottom])
+                self._best[top:bottom] = torch.where(where, _score(best, log, mass), self._best[top:bottom])
 
 
-def _score(best: Tensor, peak: Tensor, log: Tensor, mass: Tensor | None) -> Tensor:
-    """``softmax(log) * mass`` at the class whose log is ``best``, where ``peak`` is the highest log of the pixel."""
-    score = (best - peak).exp_() / (log - peak).exp_().sum(0)
+def _score(best: Tensor, log: Tensor, mass: Tensor | None) -> Tensor:
+    """``softmax(log) * mass`` at the class whose log is ``best``."""
+    score = (log - best).exp_().sum(0).reciprocal_()
     return score if mass is None else score.mul_(mass)
 
 
