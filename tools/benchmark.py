@@ -40,15 +40,16 @@ def main() -> None:
     args = parse_args()
     if args.threads:
         torch.set_num_threads(args.threads)
-    entries = []
+    about, entries = machine(), []
     for case in SUITES[args.suite](args.quick):
         print(f'measuring {case.title}, {case.setting} ...', file=sys.stderr, flush=True)
         entries.append(measure(case, 1 if args.quick else args.repeats))
-    about = machine()
     print(ratio_table(entries, args.markdown))
     if stages := stage_table(entries, args.markdown):
         print(f'\nWhere the time goes\n{stages}')
     print('{cpu}, {cores} cores, {threads} threads, PyTorch {torch}, Python {python}'.format(**about))
+    if about['load'] > about['cores'] / 2:
+        print(f'Other programs were running (load {about["load"]:.1f}): they slow the many short steps of a band most.')
     if args.quick:
         print('These problems are tiny and ran once: their ratios mean nothing.')
     if args.json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 import platform
 import resource
 import statistics
@@ -129,10 +130,11 @@ def _maxrss() -> int:
 
 
 def machine() -> dict:
-    """Where it was measured."""
+    """Where it is measured. ``load`` is how many programs ran in the last minute: ask before measuring."""
     return {
         'cpu': _cpu_name(),
         'cores': multiprocessing.cpu_count(),
+        'load': os.getloadavg()[0],
         'threads': torch.get_num_threads(),
         'torch': torch.__version__,
         'python': platform.python_version(),
