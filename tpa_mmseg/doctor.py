@@ -23,7 +23,6 @@ OPTIONAL = {
     'pytest': 'make test',
     'hypothesis': 'make test',
     'ruff': 'make lint',
-    'psutil': 'make bench',
 }
 # What has to import, in an order in which the first failure explains those after it.
 _MODULES = ('torch', 'torchvision', 'cv2', 'timm', 'open_clip', 'mmengine', 'mmcv', 'mmseg.models')
