@@ -14,7 +14,8 @@ from torch import Tensor
 from ..errors import TPAError
 from ..utils import atomic_write
 
-_FORMAT = 'tpa_mmseg.bank/1'
+# One key for all that is not a tensor: safetensors writes several in random order, and equal banks are equal files.
+_KEY = 'tpa_mmseg.bank/1'
 _PARTS = {'host': 'another host', 'encoder': 'another encoder', 'classes': 'another class list'}
 
 
@@ -27,9 +28,8 @@ def write_bank(path: str | os.PathLike, sums: Tensor, counts: Tensor, about: dic
         counts: (C,) int64.
         about: Everything else, as JSON values.
     """
-    metadata = {'format': _FORMAT, 'about': json.dumps(about)}
     with atomic_write(path) as file:
-        file.write(save({'sums': sums.cpu(), 'counts': counts.cpu()}, metadata))
+        file.write(save({'sums': sums.cpu(), 'counts': counts.cpu()}, {_KEY: json.dumps(about)}))
 
 
 def read_bank(path: str | os.PathLike) -> tuple[Tensor, Tensor, dict]:
@@ -40,10 +40,10 @@ def read_bank(path: str | os.PathLike) -> tuple[Tensor, Tensor, dict]:
     try:
         with safe_open(path, framework='pt') as file:
             metadata = file.metadata() or {}
-            if metadata.get('format') != _FORMAT:
+            if _KEY not in metadata:
                 raise TPAError(f'{path} is a safetensors file but not a prototype bank: give the file of a bank.')
             sums, counts = file.get_tensor('sums'), file.get_tensor('counts')
-        about = json.loads(metadata['about'])
+        about = json.loads(metadata[_KEY])
     except (SafetensorError, OSError, KeyError, ValueError) as error:
         raise TPAError(f'{path} is not a readable prototype bank ({error}): delete it and build it again.') from error
     sound = sums.dtype == torch.float64 and counts.dtype == torch.int64 and counts.shape == sums.shape[:1]

@@ -149,4 +149,6 @@ def difference_legend(codes: np.ndarray) -> list[Entry]:
 
 def _with_unknown(labels: np.ndarray, num_classes: int) -> np.ndarray:
     """The labels, with ``num_classes`` for all that are no class."""
-    return np.where((labels >= 0) & (labels < num_classes), labels, num_classes)
+    # As an array, so that small integer labels are widened where they cannot hold it.
+    unknown = np.array(num_classes, np.min_scalar_type(num_classes))
+    return np.where((labels >= 0) & (labels < num_classes), labels, unknown)
