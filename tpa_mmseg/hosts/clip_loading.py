@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from ..errors import TPAError
 from ..weights import SUFFIXES, explain_download, find, load_into, load_state_dict, weights_dir
 from .clip_tower import PRECISIONS, CLIPTower
+from .token_rows import KnownWords, expand_rows, stored_rows
 
 # OpenAI's own files carry these numbers among their weights.
 _OPENAI_MARKS = ('input_resolution', 'context_length', 'vocab_size')
@@ -42,7 +43,8 @@ class CLIPSource:
             ``vision_cfg``, ``text_cfg``, ``quick_gelu``, ...).
         pretrained: An open_clip tag such as ``'openai'``, a file (safetensors, a PyTorch state dict, or OpenAI's
             original archive), or None for random weights. A tag is looked for in the weights folder as
-            ``<model>.<tag>.safetensors`` (or .pt, .bin) before it is downloaded.
+            ``<model>.<tag>.safetensors`` (or .pt, .bin) before it is downloaded. A file may hold only some rows of the
+            token embedding, see :mod:`.token_rows`.
         precision: ``'float32'``, or ``'float16'`` or ``'bfloat16'`` by autocast.
     """
 
@@ -109,13 +111,19 @@ class CLIPSource:
                 raise TPAError(f'{self.path} holds no text tower: bring the whole model, or give text_features.')
             if isinstance(model, open_clip.CustomTextCLIP):
                 state = convert_to_custom_text_state_dict(state)
+            state = expand_rows(state, model.vocab_size, self.path)
             model.to_empty(device='cpu')
             load_into(model, state, self.path, unused=_BEYOND_TEXT, model=self.name)
             _fill_causal_masks(model)
         return model.requires_grad_(False).eval()
 
-    def tokenizer(self) -> open_clip.SimpleTokenizer:
-        """Turns strings into (n, context length) tokens."""
+    def tokenizer(self) -> open_clip.SimpleTokenizer | KnownWords:
+        """Turns strings into (n, context length) tokens, and refuses words that the file has no embedding for."""
+        rows = None if self.path is None else stored_rows(self._state)
+        tokenizer = self._tokenizer()
+        return tokenizer if rows is None else KnownWords(tokenizer, rows, self.path)
+
+    def _tokenizer(self) -> open_clip.SimpleTokenizer:
         if self.name in open_clip.list_models():
             return open_clip.get_tokenizer(self.name)
         text = self.config['text_cfg']
