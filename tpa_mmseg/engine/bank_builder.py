@@ -40,6 +40,7 @@ def build_bank(model: TPASegmentor, pool: Pool, workers: int = 0) -> PrototypeBa
 def _fold_in(model: TPASegmentor, share: Pool, bank: PrototypeBank, workers: int) -> None:
     # before_test fires before the Runner puts the model into evaluation mode.
     model.eval()
+    model.host.reset()
     loader = DataLoader(share, batch_size=1, num_workers=workers, collate_fn=pseudo_collate)
     for data in tqdm(loader, desc='Building the bank', unit='image', disable=not dist.is_main_process()):
         model.adapt(data, bank)

@@ -47,6 +47,8 @@ class PrototypeBankHook(Hook):
             model.load_bank()
         if model.bank is None:
             self._find_or_build(runner, model)
+        # The test starts alike, whether the bank was built just now or found.
+        model.host.reset()
         print_log(describe(model), 'current')
 
     def _find_or_build(self, runner: Runner, model: TPASegmentor) -> None:

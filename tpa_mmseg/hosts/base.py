@@ -72,6 +72,9 @@ class Host(BaseSegmentor):
                 sample.seg_logits = PixelData(data=scores.probabilities())
         return samples
 
+    def reset(self) -> None:
+        """Forgets what earlier images left behind. Most hosts have nothing to forget."""
+
     def fingerprint(self) -> dict:
         """What identifies the host: a bank made with another one is refused."""
         return {'type': type(self).__name__, 'num_classes': self.num_classes, 'weights': digest(self)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 import torch
@@ -23,6 +23,9 @@ from .pamr import refine_
 from .segmentor_host import unpad
 from .text import IMAGENET_TEMPLATES, query_features, read_features
 from .windows import Sliding, StitchedWindows, run_batched
+
+#: What a plug-in may score the windows of images with, in the place of :meth:`CLIPHost.score_windows`.
+Scorer = Callable[[list[list[Tensor]]], list[list[Tensor]]]
 
 # Windows per call of the network where a config does not say: a CPU gains nothing from more than one.
 _WINDOW_BATCH = {'cpu': 1}
@@ -144,28 +147,40 @@ class CLIPHost(Host):
             features = self.features(images)
         return self.cosines(features)
 
-    def cosines(self, features: Tensor) -> Tensor:
-        """(B, E, gh, gw) features -> (B, Q, gh, gw) cosines with the text, always in float32."""
+    def cosines(self, features: Tensor, text: Tensor | None = None) -> Tensor:
+        """(B, E, gh, gw) features -> (B, Q, gh, gw) cosines with the text, always in float32.
+
+        Args:
+            features: Not normalised.
+            text: (Q, E) unit vectors, by default those of the host's queries.
+        """
         unit = F.normalize(features.float(), dim=1)
         with torch.autocast(unit.device.type, enabled=False):
-            return torch.einsum('behw,qe->bqhw', unit, self.text_features)
+            return torch.einsum('behw,qe->bqhw', unit, self.text_features if text is None else text)
 
     def score_maps(
-        self, inputs: Tensor | Sequence[Tensor], data_samples: Sequence[SegDataSample] | None = None
+        self,
+        inputs: Tensor | Sequence[Tensor],
+        data_samples: Sequence[SegDataSample] | None = None,
+        scorer: Scorer | None = None,
     ) -> list[ScoreMap]:
+        """As for :meth:`Host.score_maps`. Args: scorer: takes the place of :meth:`score_windows`: a plug-in's."""
         pairs = [
             (image if sample is None else unpad(image, sample.metainfo), sample)
             for image, sample in split_batch(inputs, data_samples)
         ]
-        windows = [self.sliding.cut(image) for image, _ in pairs]
-        every_window = [window for cut in windows for window in cut]
-        maps = iter(run_batched(self.patch_scores, every_window, self.windows_per_call))
+        scored = (scorer or self.score_windows)([self.sliding.cut(image) for image, _ in pairs])
         # Only the network runs in reduced precision.
         with torch.autocast(self.text_features.device.type, enabled=False):
             return [
-                self.decode([self.check_scores(next(maps), sample) for _ in cut], image, original_size(image, sample))
-                for (image, sample), cut in zip(pairs, windows, strict=True)
+                self.decode([self.check_scores(scores, sample) for scores in maps], image, original_size(image, sample))
+                for (image, sample), maps in zip(pairs, scored, strict=True)
             ]
+
+    def score_windows(self, cuts: list[list[Tensor]]) -> list[list[Tensor]]:
+        """The (3, h, w) windows of each image -> their maps from :meth:`patch_scores`, every window on its own."""
+        maps = iter(run_batched(self.patch_scores, [w for cut in cuts for w in cut], self.windows_per_call))
+        return [[next(maps) for _ in cut] for cut in cuts]
 
     @property
     def windows_per_call(self) -> int:

@@ -49,21 +49,37 @@ def query_features(source: CLIPSource, queries: Sequence[str], templates: Sequen
         templates: Sentences with ``{}`` for the name.
 
     Returns:
-        (Q, E) float32 unit vectors on the CPU.
+        (Q, E) float32 unit vectors on the CPU: of each query, the mean of its prompts' unit vectors, of length one.
     """
+    return _cached_features(source, queries, templates, merged=True)
+
+
+def template_features(source: CLIPSource, queries: Sequence[str], templates: Sequence[str]) -> Tensor:
+    """The vectors of all queries in every template, (T, Q, E). Args: as for :func:`query_features`."""
+    return _cached_features(source, queries, templates, merged=False).transpose(0, 1).contiguous()
+
+
+def _cached_features(source: CLIPSource, queries: Sequence[str], templates: Sequence[str], merged: bool) -> Tensor:
     wrong = [template for template in templates if '{}' not in template]
     if wrong or not templates:
         raise TPAError(f'A prompt template needs {{}} where the name goes: {wrong[0] if wrong else "none given"!r}.')
     tower = source.text_tower()
     path = None
     if source.path is not None:
-        made_with = [digest(tower), source.text_settings(), list(templates), list(queries)]
+        made_with = [
+            digest(tower),
+            source.text_settings(),
+            list(templates),
+            list(queries),
+            *([] if merged else ['each']),
+        ]
         name = hashlib.sha256(json.dumps(made_with, sort_keys=True).encode()).hexdigest()
         path = cache_dir() / f'{name}.safetensors'
         cached = _read_cache(path)
         if cached is not None:
             return cached
     features = encode(tower.to(get_device()), source.tokenizer(), queries, templates)
+    features = F.normalize(features.mean(1), dim=-1) if merged else features
     if path is not None:
         _write_cache(path, features)
     return features
@@ -73,7 +89,7 @@ def query_features(source: CLIPSource, queries: Sequence[str], templates: Sequen
 def encode(
     tower: nn.Module, tokenizer: open_clip.SimpleTokenizer, queries: Sequence[str], templates: Sequence[str]
 ) -> Tensor:
-    """Every prompt of a query is brought to length one, then their mean is: (Q, E) on the CPU.
+    """Every prompt of a query, brought to length one: (Q, T, E) on the CPU.
 
     Args:
         tower: The text tower, from :meth:`CLIPSource.text_tower`, on the device to use.
@@ -87,7 +103,7 @@ def encode(
     batches = tokens.split(_PROMPTS_PER_BATCH)
     progress = tqdm(batches, desc='Encoding class names', unit='batch', disable=not is_main_process(), leave=False)
     prompts = torch.cat([F.normalize(tower.encode_text(batch.to(device)).float(), dim=-1).cpu() for batch in progress])
-    return F.normalize(prompts.unflatten(0, (len(queries), len(templates))).mean(1), dim=-1)
+    return prompts.unflatten(0, (len(queries), len(templates)))
 
 
 def read_features(source: Tensor | np.ndarray | str | os.PathLike) -> tuple[Tensor, list[int] | None]:
