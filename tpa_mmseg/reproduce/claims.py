@@ -1,0 +1,168 @@
+"""Who has a run: claims that two processes can never hold at once, on one machine or on many.
+
+A claim is a file ``claim.N`` that only one process can create. Claims are never deleted: whoever takes a run up again,
+after a failure or a death, creates the file of the next number, and of all who try at once one succeeds. A living owner
+touches its claim now and then; where the owner's machine is this one, the process itself is looked for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+import uuid
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+#: Seconds between two signs of life, and after how many a process of another machine counts as dead.
+BEAT, SILENCE = 20.0, 300.0
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A process's hold on a run.
+
+    Args:
+        number: Which attempt it is, from 1 on.
+        path: The file.
+        machine: Identity of the machine (and of the container, if any) that the process runs on.
+        hostname: Its name, for people.
+        pid: The process.
+        born: When the process was started, as its machine counts: a number may be given to another process later.
+        batch: What the process works for. A run is tried once in a batch.
+    """
+
+    number: int
+    path: Path
+    machine: str
+    hostname: str
+    pid: int
+    born: str
+    batch: str
+
+    def alive(self) -> bool:
+        """Whether the owner is still at work."""
+        if self.machine == _machine():
+            return _born(self.pid) == self.born
+        try:
+            return _now(self.path.parent) - self.path.stat().st_mtime < SILENCE
+        except OSError:
+            return False
+
+    def beat(self) -> None:
+        """A sign of life."""
+        os.utime(self.path)
+
+    def is_latest(self) -> bool:
+        """Whether nobody has taken the run over meanwhile, thinking this process dead."""
+        latest = last_claim(self.path.parent)
+        return latest is not None and latest.number == self.number
+
+
+def claim(folder: Path, batch: str, after: Claim | None) -> Claim | None:
+    """Takes a run.
+
+    Args:
+        folder: Folder of the run; made where it is not there.
+        batch: What the taker works for.
+        after: The latest claim that the taker knows of and has found to be over; None if there is none.
+
+    Returns:
+        The claim, or None where somebody else was faster.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    number = 1 if after is None else after.number + 1
+    path = folder / f'claim.{number}'
+    pid = os.getpid()
+    taken = Claim(number, path, _machine(), socket.gethostname(), pid, _born(pid) or '', batch)
+    # Written aside and linked, so that nobody ever reads half a claim; a link to a name that exists fails.
+    draft = folder / f'.claim.{uuid.uuid4().hex}'
+    draft.write_text(json.dumps({k: v for k, v in asdict(taken).items() if k not in ('number', 'path')}), 'utf-8')
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        return None
+    finally:
+        draft.unlink()
+    return taken
+
+
+def last_claim(folder: Path) -> Claim | None:
+    """The latest claim on a run."""
+    numbers = [int(path.suffix[1:]) for path in folder.glob('claim.*') if path.suffix[1:].isdigit()]
+    if not numbers:
+        return None
+    path = folder / f'claim.{max(numbers)}'
+    return Claim(max(numbers), path, **json.loads(path.read_text(encoding='utf-8')))
+
+
+class Heartbeat:
+    """Signs of life from a thread for as long as the context lasts. Args: claim."""
+
+    def __init__(self, claim: Claim) -> None:
+        self._claim = claim
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        while not self._over.wait(BEAT):
+            try:
+                self._claim.beat()
+            except OSError:
+                return
+
+    def __enter__(self) -> Heartbeat:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+def _machine() -> str:
+    """Machine and container: in both a process number means something else."""
+    parts = [socket.gethostname()]
+    for read in (lambda: Path('/proc/sys/kernel/random/boot_id').read_text().strip(), _process_space):
+        try:
+            parts.append(read())
+        except OSError:
+            parts.append('')
+    return ' '.join(parts)
+
+
+def _process_space() -> str:
+    return os.readlink('/proc/self/ns/pid')
+
+
+def _born(pid: int) -> str | None:
+    """When a process of this machine was started; None where it is dead. Without /proc only whether it lives."""
+    try:
+        # The name, in brackets, may hold anything; behind it stand the state and, as the 20th value, the start.
+        fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
+        return None if fields[0] in 'ZX' else fields[19]
+    except OSError:
+        pass
+    if Path('/proc/self/stat').exists():
+        return None
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        pass
+    return ''
+
+
+def _now(folder: Path) -> float:
+    """The time by the clock of the disk that a folder is on, which need not be this machine's."""
+    probe = folder / f'.clock.{uuid.uuid4().hex}'
+    try:
+        probe.touch()
+        return probe.stat().st_mtime
+    except OSError:
+        return time.time()
+    finally:
+        probe.unlink(missing_ok=True)

@@ -1,0 +1,52 @@
+"""``list``: the experiments, and how far each is."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+
+from ...evaluation import render
+from ..experiments import EXPERIMENTS, plan
+from ..layout import RunFolder, State
+from . import add_filters, add_place, chosen
+
+
+def add_parser(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser('list', help='the experiments and their runs, and how far they are')
+    parser.add_argument('experiment', nargs='*', help='show every run of these (or all); by default only numbers')
+    add_place(parser)
+    add_filters(parser)
+    parser.set_defaults(main=main)
+
+
+def main(args: argparse.Namespace) -> None:
+    if args.experiment:
+        print(run_table(args))
+    else:
+        print(experiment_table(args))
+
+
+def _runs(name: str, args: argparse.Namespace) -> list:
+    return plan(name, args.world, args.host, args.backbone, args.dataset)
+
+
+def experiment_table(args: argparse.Namespace) -> str:
+    """One row per experiment."""
+    rows = []
+    for name, experiment in EXPERIMENTS.items():
+        runs = _runs(name, args)
+        states = Counter(RunFolder.of(run, args.work_dir).state() for run in runs)
+        rows.append([name, experiment.about, len(runs), *(states[state] for state in State)])
+    return render(['Experiment', 'What it shows', 'Runs', *(state.value for state in State)], rows)
+
+
+def run_table(args: argparse.Namespace) -> str:
+    """One row per run."""
+    rows = []
+    for name in chosen(args.experiment):
+        for run in _runs(name, args):
+            folder = RunFolder.of(run, args.work_dir)
+            state, progress = folder.state(), folder.progress()
+            error = progress.error if state is State.FAILED else ''
+            rows.append([name, run.name, len(run.variants), state.value, error])
+    return render(['Experiment', 'Run', 'Variants', 'State', 'Why'], rows)
