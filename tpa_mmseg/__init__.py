@@ -19,4 +19,4 @@ if 'tpa_mmseg.doctor' not in getattr(sys, 'orig_argv', ()):
     compat.install()
 
     # What puts its classes into mmseg's registries.
-    from . import datasets, encoders, engine, evaluation, hosts, segmentors, visualization  # noqa: F401
+    from . import datasets, encoders, engine, evaluation, hosts, miniature, plugins, segmentors, visualization  # noqa: F401

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tpa_mmseg.miniature.splits import split_of
 from tpa_mmseg.visualization import picture_names, read_image
 
 
@@ -91,3 +92,10 @@ def test_no_picture_lands_outside_its_folder():
 def test_an_image_that_occurs_twice_has_one_picture():
     assert picture_names(['d/a.jpg', 'd/a.jpg']) == {'d/a.jpg': 'a.png'}
     assert picture_names([]) == {}
+
+
+def test_painted_scenes_are_read_like_files():
+    scene = split_of('val').scene(1)
+    assert np.array_equal(np.asarray(read_image('miniature://images/val/00001.png')), scene.image)
+    assert read_image('miniature://images/val/one.png') is None
+    assert read_image('elsewhere://image.png') is None

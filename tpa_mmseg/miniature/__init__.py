@@ -1,1 +1,5 @@
 """The miniature world: a painted, labelled benchmark with tiny networks that were really trained on it."""
+
+from .dataset import MiniatureDataset
+
+__all__ = ['MiniatureDataset']

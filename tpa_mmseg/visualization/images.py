@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 
+import mmengine.fileio
 import numpy as np
 from PIL import Image, ImageOps
 
@@ -11,13 +13,13 @@ from .colours import WHITE
 
 
 def read_image(path: str | os.PathLike | None) -> Image.Image | None:
-    """An RGB picture of the file, or None where there is no file that can be read."""
+    """An RGB picture of the file, wherever MMEngine finds it, or None where there is no file that can be read."""
     if path is None:
         return None
     try:
-        with Image.open(path) as image:
+        with Image.open(io.BytesIO(mmengine.fileio.get(path))) as image:
             return to_rgb(ImageOps.exif_transpose(image))
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+    except (OSError, KeyError, ValueError, SyntaxError, Image.DecompressionBombError):  # KeyError: no such place
         return None
 
 
