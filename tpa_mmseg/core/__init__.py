@@ -3,7 +3,7 @@
 from .anchors import AnchorRule, Anchors, anchor_map, find_anchors
 from .bank import PrototypeBank
 from .bilinear import Grid, Resized, RowSource, UpsampledNorm, axis_taps, spread_
-from .fusion import FusedScores, Fusion, Lookup, Prototypes
+from .fusion import FusedScores, Fusion, Lookup, Prototypes, sweep_labels
 from .scores import ARGMAX, ClassProbabilities, DecisionRule, QueryScores, ScoreMap
 
 __all__ = [
@@ -27,4 +27,5 @@ __all__ = [
     'axis_taps',
     'find_anchors',
     'spread_',
+    'sweep_labels',
 ]

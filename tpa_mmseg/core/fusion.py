@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -138,16 +139,33 @@ class FusedScores(ScoreMap):
 
     def both_labels(self) -> tuple[Tensor, Tensor]:
         """The host's own labels and TPA's, (H, W) int64 each, from one sweep over the host's scores."""
-        host, fused = Decision(self.host.rule, self.host), Decision(self.rule, self)
-        with_mass = host.needs_mass or fused.needs_mass
+        host, (fused,) = sweep_labels(self.host, [self])
+        return host, fused
 
-        def take(top: int, bottom: int) -> None:
-            log, mass = self.host.log_and_mass(top, bottom, with_mass)
-            host.take(top, log, mass)
-            self.lookup.add_to(log, top, bottom, self.fusion.beta)
-            fused.take(top, log, mass)
 
-        # A call per band, so that each is freed before the next one is made.
-        for top, bottom in self.ranges():
-            take(top, bottom)
-        return host.labels(), fused.labels()
+def sweep_labels(host: ScoreMap, fusions: Sequence[FusedScores]) -> tuple[Tensor, list[Tensor]]:
+    """The host's own labels and those of every fusion with it, from one sweep over the host's scores.
+
+    Args:
+        host: The host's scores.
+        fusions: Fused scores of this host, with different lookups or weights.
+
+    Returns:
+        (H, W) int64 labels of the host, and of each fusion.
+    """
+    alone, decisions = Decision(host.rule, host), [Decision(fused.rule, fused) for fused in fusions]
+    with_mass = any(decision.needs_mass for decision in (alone, *decisions))
+
+    def take(top: int, bottom: int) -> None:
+        log, mass = host.log_and_mass(top, bottom, with_mass)
+        alone.take(top, log, mass)
+        for number, (fused, decision) in enumerate(zip(fusions, decisions, strict=True), start=1):
+            # The last one needs no copy: nobody reads the host's own band after it.
+            band = log if number == len(fusions) else log.clone()
+            fused.lookup.add_to(band, top, bottom, fused.fusion.beta)
+            decision.take(top, band, mass)
+
+    # A call per band, so that each is freed before the next one is made.
+    for top, bottom in host.ranges():
+        take(top, bottom)
+    return alone.labels(), [decision.labels() for decision in decisions]

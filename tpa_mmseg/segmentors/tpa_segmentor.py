@@ -19,12 +19,13 @@ from ..encoders import Encoder, Normalisation
 from ..errors import TPAError
 from ..hosts import Host, SegmentorHost
 from ..hosts.base import build_preprocessor, image_name, split_batch
+from ..hosts.class_meta import KnowsItsClasses
 from ..hosts.segmentor_host import unpad
 from .feature_cache import FeatureCache
 
 
 @MODELS.register_module()
-class TPASegmentor(BaseSegmentor):
+class TPASegmentor(KnowsItsClasses, BaseSegmentor):
     """Adds a cosine lookup against a bank of prototypes to any host's log-probabilities. Updates no weight.
 
     Data samples leave it with ``pred_sem_seg`` (TPA) and ``host_sem_seg`` (the host alone). Without a bank, or with
@@ -92,7 +93,7 @@ class TPASegmentor(BaseSegmentor):
         maps = self.host.score_maps(inputs, data_samples)
         results = []
         for (image, sample), scores in zip(split_batch(inputs, data_samples), maps, strict=True):
-            fused = self._fuse(image, scores, sample)
+            fused = self.fuse(scores, self.encode(image, sample), sample) if self.adapted else None
             host, labels = (scores.labels(),) * 2 if fused is None else fused.both_labels()
             result = SegDataSample() if sample is None else sample
             result.host_sem_seg = PixelData(data=host[None])
@@ -102,15 +103,23 @@ class TPASegmentor(BaseSegmentor):
             results.append(result)
         return results
 
-    def _fuse(self, image: Tensor, scores: ScoreMap, sample: SegDataSample | None) -> FusedScores | None:
-        """The host's scores with the lookup added; None where there is nothing to look up in."""
-        if self.bank_scope == 'pool' and self._prototypes is None:
-            return None
-        phi = self.encode(image, sample)
+    @property
+    def adapted(self) -> bool:
+        """Whether there is anything to look up in: a bank, or the test image itself."""
+        return self.bank_scope == 'image' or self._prototypes is not None
+
+    def fuse(self, scores: ScoreMap, phi: Tensor, sample: SegDataSample | None) -> FusedScores:
+        """The host's scores of an image with the lookup added.
+
+        Args:
+            scores: The host's probabilities.
+            phi: (D, h, w) features of the image, from :meth:`encode`.
+            sample: Its sample.
+        """
         prototypes = self._prototypes
         if self.bank_scope == 'image':
             bank = self.new_bank()
-            bank.update(scores, phi, _seed(sample))
+            bank.update(scores, phi, image_seed(sample))
             prototypes = bank.prototypes()
         return FusedScores(scores, Lookup(prototypes, phi, scores.size, self.fusion.centre), self.fusion)
 
@@ -121,7 +130,7 @@ class TPASegmentor(BaseSegmentor):
         inputs, samples = data['inputs'], data['data_samples']
         maps = self.host.score_maps(inputs, samples)
         for (image, sample), scores in zip(split_batch(inputs, samples), maps, strict=True):
-            bank.update(scores, self.encode(image, sample, keep=True), _seed(sample))
+            bank.update(scores, self.encode(image, sample, keep=True), image_seed(sample))
 
     def encode(self, image: Tensor, sample: SegDataSample | None, keep: bool = False) -> Tensor:
         """(D, h, w) features of one pre-processed image; ``keep`` puts them into the feature cache, if there is one."""
@@ -176,12 +185,16 @@ class TPASegmentor(BaseSegmentor):
                 f'The host {type(self.host).__name__} has {self.num_classes} classes but the data set has '
                 f'{len(classes)}: give the host the class names of this data set, or test it on its own.'
             )
-        self.dataset_meta = dict(dataset_meta)
+        self.keep_meta(dataset_meta)
+
+    def own_names(self) -> Sequence[str] | None:
+        return self.host.own_names()
 
     def fingerprint(self) -> dict:
         """What a bank for this model is made with; classes only once they are known."""
         print_ = {'host': self.host.fingerprint(), 'encoder': self.encoder.fingerprint()}
-        classes = (getattr(self, 'dataset_meta', None) or {}).get('classes')
+        # Not the names that the model may have found in its config: those need not be the data set's.
+        classes = (self._meta or {}).get('classes')
         return print_ if classes is None else {**print_, 'classes': list(classes)}
 
     def bank_summary(self) -> dict | None:
@@ -237,6 +250,6 @@ def _options(cls: type, given: dict | None, name: str):
         raise TPAError(f'model.{name} in the config is wrong: {error}.') from error
 
 
-def _seed(sample: SegDataSample | None) -> int:
+def image_seed(sample: SegDataSample | None) -> int:
     """A seed per image that does not depend on the order of images or on the rank."""
     return zlib.crc32(Path(image_name(sample)).name.encode())
