@@ -22,7 +22,7 @@ from .clip_loading import CLIPSource
 from .pamr import refine_
 from .segmentor_host import unpad
 from .text import IMAGENET_TEMPLATES, query_features, read_features
-from .windows import Sliding, StitchedWindows, run_batched
+from .windows import Sliding, StitchedWindows, run_on_windows
 
 #: What a plug-in may score the windows of images with, in the place of :meth:`CLIPHost.score_windows`.
 Scorer = Callable[[list[list[Tensor]]], list[list[Tensor]]]
@@ -99,6 +99,7 @@ class CLIPHost(Host):
         else:
             raise TPAError(f'{type(self).__name__} needs class_names or text_features.')
         self.register_buffer('text_features', features)
+        self.names = names
         self._set_classes(names, classes)
 
     def _set_classes(self, names: ClassNames | None, classes: Sequence[int] | None) -> None:
@@ -179,8 +180,7 @@ class CLIPHost(Host):
 
     def score_windows(self, cuts: list[list[Tensor]]) -> list[list[Tensor]]:
         """The (3, h, w) windows of each image -> their maps from :meth:`patch_scores`, every window on its own."""
-        maps = iter(run_batched(self.patch_scores, [w for cut in cuts for w in cut], self.windows_per_call))
-        return [[next(maps) for _ in cut] for cut in cuts]
+        return run_on_windows(self.patch_scores, cuts, self.windows_per_call)
 
     @property
     def windows_per_call(self) -> int:
@@ -215,6 +215,9 @@ class CLIPHost(Host):
             scores[:, top:bottom] = source.rows(top, bottom)
         guide = F.interpolate(image[None].float(), size, mode='bilinear')[0]
         return refine_(scores, guide, self.pamr_steps, self.pamr_dilations)
+
+    def own_names(self) -> list[str] | None:
+        return None if self.names is None else [synonyms[0] for synonyms in self.names.names]
 
     def settings(self) -> dict:
         """The options that change the numbers, in the types of JSON."""

@@ -106,6 +106,14 @@ def run_batched(network: Callable[[Tensor], Tensor], images: Sequence[Tensor], b
     return outputs
 
 
+def run_on_windows(
+    network: Callable[[Tensor], Tensor], cuts: Sequence[Sequence[Tensor]], batch: int
+) -> list[list[Tensor]]:
+    """Runs a network on the windows of several images. Args: as for :func:`run_batched`; cuts: of each image."""
+    outputs = iter(run_batched(network, [window for cut in cuts for window in cut], batch))
+    return [[next(outputs) for _ in cut] for cut in cuts]
+
+
 class StitchedWindows:
     """The map of an image, stitched from its windows and resized, as a :class:`~tpa_mmseg.core.RowSource`.
 

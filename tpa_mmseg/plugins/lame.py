@@ -1,0 +1,125 @@
+"""LAME: labels that agree with the classifier and, among similar features, with each other.
+
+The licence of the original implementation forbids commercial use. This one is written from the formulas of the method
+and contains nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from mmseg.registry import MODELS
+from torch import Tensor
+
+from ..errors import TPAError
+from ..hosts import CLIPHost
+from ..hosts.clip_host import one_of
+from .rescoring import Rescoring
+
+_ITERATIONS = 100
+_TOLERANCE = 1e-8
+_FLOOR = 1e-10  # keeps the logarithm of a probability finite
+
+
+def nearest(features: Tensor, neighbours: int) -> Tensor:
+    """(N, N) matrix: one where a column is among the nearest ``neighbours`` of a row, which is none of its own.
+
+    Args:
+        features: (N, E) unit vectors.
+        neighbours: How many.
+    """
+    cosines = features @ features.T
+    found = cosines.topk(min(neighbours + 1, len(features)), dim=1).indices[:, 1:]
+    return torch.zeros_like(cosines).scatter_(1, found, 1.0)
+
+
+def gaussian(features: Tensor, neighbours: int) -> Tensor:
+    """(N, N) ``exp(-d^2 / 2 s^2)`` of the distances d; s is their mean to the ``neighbours``-th nearest, self included.
+
+    Args: as for :func:`nearest`.
+    """
+    squared = (2 - 2 * (features @ features.T)).clamp_(min=0)
+    reach = squared.topk(min(neighbours, len(features)), dim=1, largest=False).values[:, -1]
+    width = reach.sqrt().mean().square().clamp(min=torch.finfo(squared.dtype).tiny)
+    return squared.div_(-2 * width).exp_()
+
+
+def linear(features: Tensor, neighbours: int) -> Tensor:
+    """(N, N) cosines; ``neighbours`` means nothing here. Args: as for :func:`nearest`."""
+    return features @ features.T
+
+
+#: What a config may name.
+AFFINITIES: dict[str, Callable[[Tensor, int], Tensor]] = {'rbf': gaussian, 'knn': nearest, 'linear': linear}
+
+
+def adjust(probabilities: Tensor, affinity: Tensor) -> Tensor:
+    """Iterates ``Y <- softmax(log p + K Y)`` until the energy that it lowers no longer changes.
+
+    Args:
+        probabilities: (N, C) of the classifier.
+        affinity: (N, N) matrix K.
+
+    Returns:
+        (N, C) logits, whose softmax is Y.
+    """
+    unary = (probabilities + _FLOOR).log()
+    logits, before = unary, None
+    for iteration in range(_ITERATIONS):
+        pairwise = affinity @ logits.softmax(1)
+        logits = unary + pairwise
+        log = logits.log_softmax(1)
+        energy = float((log.exp() * (log - unary - pairwise)).sum())
+        if iteration >= 2 and abs(energy - before) <= _TOLERANCE * abs(before):
+            break
+        before = energy
+    return logits
+
+
+@MODELS.register_module()
+class LAME(Rescoring):
+    """Laplacian-adjusted maximum likelihood on patches: no weight is touched and nothing is remembered.
+
+    Args:
+        host: As for :class:`AroundHost`. Its ``logit_scale`` makes probabilities of queries from cosines.
+        affinity: ``'rbf'``, ``'knn'`` or ``'linear'``, see :data:`AFFINITIES`.
+        neighbours: Nearest neighbours: all that count for ``'knn'``, the width of the kernel for ``'rbf'``.
+        symmetric: Average the affinity with its transpose.
+        reset: Which patches are looked at together: those of all windows of an ``'image'``, or of one ``'window'``.
+            Memory grows with the square of their number.
+        **kwargs: As for :class:`AroundHost`.
+    """
+
+    resets = ('image', 'window')
+
+    def __init__(
+        self,
+        host: dict | CLIPHost,
+        affinity: str = 'rbf',
+        neighbours: int = 5,
+        symmetric: bool = False,
+        **kwargs,
+    ) -> None:
+        super().__init__(host, **kwargs)
+        self.affinity = one_of('LAME.affinity', affinity, tuple(AFFINITIES))
+        if neighbours < 1:
+            raise TPAError(f'LAME.neighbours must be at least 1, not {neighbours}.')
+        self.neighbours, self.symmetric = int(neighbours), bool(symmetric)
+
+    def rescore_windows(self, windows: list[Tensor]) -> list[Tensor]:
+        if self.policy == 'image':
+            return super().rescore_windows(windows)
+        return [scores for window in windows for scores in super(LAME, self).rescore_windows([window])]
+
+    def rescore(self, patches: Tensor) -> Tensor:
+        scale = self.host.logit_scale
+        probabilities = (scale * patches @ self.host.text_features.T).softmax(1)
+        affinity = AFFINITIES[self.affinity](patches, self.neighbours)
+        if self.symmetric:
+            affinity = (affinity + affinity.T) / 2
+        # The host multiplies by its scale before its softmax.
+        return adjust(probabilities, affinity) / scale
+
+    def settings(self) -> dict:
+        return {'affinity': self.affinity, 'neighbours': self.neighbours, 'symmetric': self.symmetric}

@@ -1,0 +1,217 @@
+"""MLMP: multi-level, multi-prompt adaptation of the visual LayerNorms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+import torch.nn.functional as F
+from mmseg.registry import MODELS
+from torch import Tensor
+
+from ..errors import TPAError
+from ..hosts import CLIPHost, LastBlockHost
+from ..hosts.attention import query_key
+from ..hosts.class_names import ClassNames
+from ..hosts.clip_host import as_map, one_of
+from ..hosts.clip_loading import CLIPSource
+from ..hosts.clip_tower import feed_forward, heads, merge_heads
+from ..hosts.text import template_features as encode_templates
+from ..hosts.windows import run_on_windows
+from .around import entropy
+from .norm_training import NormTraining
+
+#: The prompts of the original.
+TEMPLATES = (
+    'itap of a {}',
+    'a bad photo of the {}.',
+    'a origami {}.',
+    'a photo of the large {}.',
+    'a {} in a video game.',
+    'art of the {}.',
+    'a photo of the small {}.',
+)
+
+
+@MODELS.register_module()
+class MLMP(NormTraining):
+    """Minimises the entropy of every prompt on several layers together, then predicts with the layers it is sure of.
+
+    While adapting, the attention outputs of the layers are averaged, and each template is a classifier of its own, for
+    the patches and for CLIP's class token. When predicting, each window weighs its layers by how low their entropy is,
+    and the templates are averaged. With ``steps=0`` only the latter remains. The host's ``logit_scale`` is used
+    throughout; the original has CLIP's own, 100.
+
+    Args:
+        host: Config of the host. Its ``templates`` give way to MLMP's where it has ``class_names``; the ready-made
+            ``text_features`` of a host, or of one that is built already, are a single template.
+        templates: Prompt templates.
+        template_features: Ready-made (T, Q, E) features of the host's queries in every template.
+        layers: How many of the last blocks, by default three quarters of them where the host's last block gives its
+            attention output and nothing else (NACLIP, ClearCLIP), and otherwise the last one.
+        cls_weight: Weight of the class token's entropy.
+        prompt_integration: ``'loss'``: an entropy for each template. ``'text'``: the ablation in which templates are
+            averaged from the start and the class token does not count.
+        reset: ``'image'``, or ``'batch'`` as the original has it, with two images to a batch. Several ranks give one
+            rank's numbers only if every batch goes to one of them as a whole.
+        **kwargs: As for :class:`NormTraining`.
+    """
+
+    resets = ('image', 'batch')
+
+    def __init__(
+        self,
+        host: dict | CLIPHost,
+        templates: Sequence[str] = TEMPLATES,
+        template_features: Tensor | None = None,
+        layers: int | None = None,
+        cls_weight: float = 1.0,
+        prompt_integration: str = 'loss',
+        **kwargs,
+    ) -> None:
+        if template_features is None:
+            template_features = _encode(host, templates)
+        if template_features is not None:
+            host = _with_text(host, torch.as_tensor(template_features))
+        super().__init__(host, **kwargs)
+        each = self.host.text_features[None] if template_features is None else torch.as_tensor(template_features)
+        self.prompt_integration = one_of('prompt_integration', prompt_integration, ('loss', 'text'))
+        self.register_buffer('template_features', F.normalize(each.float(), dim=-1))
+        self.cls_weight = 0.0 if prompt_integration == 'text' else float(cls_weight)
+        self.layers = self._count_layers(layers)
+
+    def _count_layers(self, layers: int | None) -> int:
+        blocks = len(self.host.tower.blocks)
+        if layers is None:
+            return max(1, round(0.75 * blocks)) if self._attention_only else 1
+        if not 1 <= layers <= blocks:
+            raise TPAError(f'MLMP.layers must be between 1 and {blocks}, not {layers}.')
+        if layers > 1 and not self._attention_only:
+            raise TPAError(
+                f'MLMP mixes the attention outputs of several layers, and the last block of this '
+                f'{type(self.host).__name__} gives something else: set layers to 1.'
+            )
+        return layers
+
+    @property
+    def _plain_last_block(self) -> bool:
+        """Whether the host's features come from its last block alone, as it is."""
+        host = self.host
+        return isinstance(host, LastBlockHost) and host.last_n_layers == 1 and getattr(host, 'plugin', None) is None
+
+    @property
+    def _attention_only(self) -> bool:
+        return self._plain_last_block and not self.host.residual
+
+    def objective(self, images: Tensor) -> Tensor:
+        patches, token = self.loss_logits(images)
+        losses = entropy(patches, dim=2).mean((0, 2, 3))
+        return losses if token is None else losses + self.cls_weight * entropy(token, dim=2).mean(0)
+
+    def loss_logits(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
+        """What the entropies are taken of.
+
+        Args:
+            images: (B, 3, h, w) windows.
+
+        Returns:
+            (T, B, Q, gh, gw) logits of the patches, and (T, B, Q) of the class token; None where it does not count.
+        """
+        tower, token = self.host.tower, None
+        with tower.autocast():
+            if self._plain_last_block:
+                outputs, tokens = self.layer_outputs(images)
+                features = self._project(sum(outputs) / len(outputs), images)
+                after = tower.blocks[-1](tokens) if self.cls_weight else None
+            else:
+                # Such a host does not show the tokens that enter its last block, so the tower runs twice.
+                features = self.host.features(images)
+                after = tower.trunk(images, leave=0) if self.cls_weight else None
+            if after is not None:
+                token = tower.project(after[:, 0])
+        text = self.template_features if self.prompt_integration == 'loss' else self.host.text_features[None]
+        token = None if token is None else self._logits(token[:, :, None, None], text)[..., 0, 0]
+        return self._logits(features, text), token
+
+    def layer_outputs(self, images: Tensor) -> tuple[list[Tensor], Tensor]:
+        """What the layers add to the tokens, before it is added.
+
+        Args:
+            images: (B, 3, h, w) windows.
+
+        Returns:
+            For each layer its (B, 1 + gh gw, D) attention output, for the last one what the host makes of it; and the
+            tokens that enter the last block.
+        """
+        tokens = self.host.tower.trunk(images, leave=self.layers)
+        *before, last = self.host.tower.blocks[-self.layers :]
+        outputs = []
+        for block in before:
+            outputs.append(merge_heads(block, query_key(*heads(block, tokens))))
+            tokens = feed_forward(block, tokens + outputs[-1])
+        return [*outputs, self.host.last_block(last, tokens, self._grid(images))], tokens
+
+    def score_adapted(self, cuts: list[list[Tensor]]) -> list[list[Tensor]]:
+        if self.layers == 1:
+            return super().score_adapted(cuts)
+        return run_on_windows(self.fused_scores, cuts, self.host.windows_per_call)
+
+    def fused_scores(self, images: Tensor) -> Tensor:
+        """(B, 3, h, w) windows -> (B, Q, gh, gw) cosines of the layers' weighted sum with the averaged templates."""
+        with self.host.tower.autocast():
+            outputs = torch.stack(self.layer_outputs(images)[0])
+        weights = self.layer_weights(outputs, images)
+        with self.host.tower.autocast():
+            features = self._project((weights[:, :, None, None] * outputs).sum(0), images)
+        return self.host.cosines(features)
+
+    def layer_weights(self, outputs: Tensor, images: Tensor) -> Tensor:
+        """How much each layer counts in each window.
+
+        Args:
+            outputs: (layers, B, 1 + gh gw, D) attention outputs.
+            images: (B, 3, h, w) windows.
+
+        Returns:
+            (layers, B) weights that sum to one over the layers: the softmax of their negative mean entropies.
+        """
+        entropies = []
+        for output in outputs:
+            with self.host.tower.autocast():
+                features = self._project(output, images)
+            entropies.append(entropy(self.host.logit_scale * self.host.cosines(features), dim=1).mean((1, 2)))
+        return torch.stack(entropies).neg().softmax(0)
+
+    def _logits(self, features: Tensor, text: Tensor) -> Tensor:
+        """(B, E, h, w) features and (T, Q, E) text -> (T, B, Q, h, w)."""
+        cosines = self.host.cosines(features, text.flatten(0, 1))
+        return self.host.logit_scale * cosines.unflatten(1, text.shape[:2]).transpose(0, 1)
+
+    def _project(self, output: Tensor, images: Tensor) -> Tensor:
+        """(B, 1 + gh gw, D) output of a layer -> (B, E, gh, gw) features."""
+        return as_map(self.host.tower.project(output[:, 1:]), self._grid(images))
+
+    def _grid(self, images: Tensor) -> tuple[int, int]:
+        return self.host.tower.grid(tuple(images.shape[-2:]))
+
+    def settings(self) -> dict:
+        names = ('layers', 'cls_weight', 'prompt_integration')
+        return {**super().settings(), **{name: getattr(self, name) for name in names}}
+
+
+def _encode(host: dict | CLIPHost, templates: Sequence[str]) -> Tensor | None:
+    """(T, Q, E) features of a host's class names in every template; None where its text is ready-made."""
+    if not isinstance(host, Mapping) or host.get('text_features') is not None or host.get('class_names') is None:
+        return None
+    queries = ClassNames.read(host['class_names']).queries
+    return encode_templates(CLIPSource.of(host['clip']), queries, tuple(templates))
+
+
+def _with_text(host: dict | CLIPHost, features: Tensor) -> dict:
+    """The config of a host whose text is the mean of all templates. Args: features (T, Q, E)."""
+    if not isinstance(host, Mapping):
+        raise TPAError('MLMP.template_features need a host that is given as a config, not one that is built already.')
+    if features.ndim != 3:
+        raise TPAError(f'MLMP.template_features must be (templates, queries, width), not {tuple(features.shape)}.')
+    mean = F.normalize(features.float(), dim=-1).mean(0)
+    return {**{key: value for key, value in host.items() if key != 'templates'}, 'text_features': mean}

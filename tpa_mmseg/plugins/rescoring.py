@@ -1,0 +1,50 @@
+"""Baselines that leave the network alone and score its patches anew: what T3A and LAME share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ..errors import TPAError
+from ..hosts.windows import run_on_windows
+from .around import AroundHost
+
+
+class Rescoring(AroundHost):
+    """Scores the patches of an image together. Args: see :class:`AroundHost`."""
+
+    def check(self, host: nn.Module) -> None:
+        super().check(host)
+        if getattr(host, 'ks_thresh', 0):
+            raise TPAError(
+                f'{type(self).__name__} and key smoothing both replace the scores of patches: set ks_thresh to 0.'
+            )
+
+    @torch.no_grad()
+    def score_windows(self, cuts: list[list[Tensor]]) -> list[list[Tensor]]:
+        features = run_on_windows(self._features, cuts, self.host.windows_per_call)
+        return [self.rescore_windows(windows) for windows in features]
+
+    def _features(self, images: Tensor) -> Tensor:
+        """(B, 3, h, w) windows -> (B, E, gh, gw) float32 unit features."""
+        with self.host.tower.autocast():
+            features = self.host.features(images)
+        return F.normalize(features.float(), dim=1)
+
+    def rescore_windows(self, windows: list[Tensor]) -> list[Tensor]:
+        """(E, gh, gw) unit features of an image's windows -> their (Q, gh, gw) scores, all patches taken together."""
+        patches = torch.cat([window.flatten(1).T for window in windows])
+        # NaN belongs to the patches it came from, and to nothing that is learnt from the others.
+        known = torch.isfinite(patches).all(1)
+        scores = patches.new_full((len(patches), len(self.host.text_features)), float('nan'))
+        if known.any():
+            scores[known] = self.rescore(patches[known])
+        parts = scores.split([window[0].numel() for window in windows])
+        return [part.T.unflatten(1, window.shape[1:]) for part, window in zip(parts, windows, strict=True)]
+
+    @abstractmethod
+    def rescore(self, patches: Tensor) -> Tensor:
+        """(N, E) unit features -> (N, Q) scores on the scale of cosines."""
