@@ -19,7 +19,7 @@ from ..errors import TPAError
 from .transforms import harden_pipeline
 
 DEFAULT_SIZE = 100
-_IMAGE_SUFFIXES = tuple(
+IMAGE_SUFFIXES = tuple(
     form for suffix in ('.jpg', '.jpeg', '.png', '.bmp', '.webp', '.tif', '.tiff') for form in (suffix, suffix.upper())
 )
 
@@ -153,13 +153,13 @@ def _reads_labels(step: dict) -> bool:
 
 def _folder_config(config: ConfigDict, folder: Path) -> ConfigDict:
     """A data set of all images below a folder, with the pipeline and classes of another data set."""
-    if not any(path.suffix in _IMAGE_SUFFIXES for path in folder.rglob('*')):
+    if not any(path.suffix in IMAGE_SUFFIXES for path in folder.rglob('*')):
         raise TPAError(f'pool.folder {folder} has no images: give a folder with some.')
     metainfo = DATASETS.build({**config, 'lazy_init': True}).metainfo
     return ConfigDict(
         type='BaseSegDataset',
         data_prefix=dict(img_path=str(folder)),
-        img_suffix=_IMAGE_SUFFIXES,
+        img_suffix=IMAGE_SUFFIXES,
         metainfo=dict(classes=metainfo['classes'], palette=metainfo['palette']),
         pipeline=config.pipeline,
         test_mode=True,

@@ -15,9 +15,10 @@ from torch import Tensor, nn
 from ..core import ScoreMap
 from ..errors import TPAError
 from ..weights import digest
+from .class_meta import KnowsItsClasses
 
 
-class Host(BaseSegmentor):
+class Host(KnowsItsClasses, BaseSegmentor):
     """A frozen segmentor that gives class probabilities. It runs alone, or inside a TPASegmentor.
 
     Args:

@@ -1,0 +1,58 @@
+"""``dataset_meta``, names and colours of the classes, of a model that has no checkpoint to read them from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mmseg.registry import DATASETS
+
+from ..visualization.colours import class_colours
+
+
+class KnowsItsClasses:
+    """A model whose classes follow from its config: MMSegmentation's API paints and names them right.
+
+    Classes that a data set brought (:meth:`keep_meta`) come first, then those of the data set in the config that
+    ``init_model`` and ``MMSegInferencer`` leave in ``cfg``, then the names the host was given.
+    """
+
+    num_classes: int | None
+    _meta: dict | None = None
+
+    def keep_meta(self, meta: Mapping) -> None:
+        """Uses the classes of a data set from now on."""
+        self._meta = dict(meta)
+
+    def own_names(self) -> Sequence[str] | None:
+        """The names that the model was built with, None where it was built without."""
+        return None
+
+    @property
+    def dataset_meta(self) -> dict | None:
+        if self._meta is not None:
+            return self._meta
+        found = meta_of_config(getattr(self, 'cfg', None), self.num_classes)
+        names = self.own_names()
+        return found or (None if names is None else meta_of_names(names))
+
+    @dataset_meta.setter
+    def dataset_meta(self, meta: Mapping | None) -> None:
+        # MMSegInferencer gives the classes of Cityscapes to every model that has no checkpoint.
+        if meta is not None and self.dataset_meta is None:
+            self.keep_meta(meta)
+
+
+def meta_of_names(names: Sequence[str], palette: Sequence[Sequence[int]] | None = None) -> dict:
+    """Names with colours; well separated ones where the palette does not fit."""
+    colours = class_colours(len(names), palette)
+    return {'classes': tuple(names), 'palette': [[int(value) for value in colour] for colour in colours]}
+
+
+def meta_of_config(cfg: Mapping | None, num_classes: int | None) -> dict | None:
+    """The classes of the test data set that a config names, which need not be here; None where they do not fit."""
+    dataset = ((cfg or {}).get('test_dataloader') or {}).get('dataset') or {}
+    kind = dataset.get('type')
+    kind = DATASETS.get(kind) if isinstance(kind, str) else kind
+    meta = {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
+    classes = meta.get('classes') or ()
+    return meta_of_names(classes, meta.get('palette')) if classes and len(classes) == num_classes else None
