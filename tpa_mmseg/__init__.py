@@ -4,7 +4,7 @@ import sys
 
 from .version import __version__
 
-__all__ = ['__version__']
+__all__ = ['Segmenter', '__version__', 'segment']
 
 # ``python -m tpa_mmseg.doctor`` imports this package before the doctor itself, and has to run where the imports below
 # fail. The interpreter's own arguments are the only sign of it at this point.
@@ -20,3 +20,4 @@ if 'tpa_mmseg.doctor' not in getattr(sys, 'orig_argv', ()):
 
     # What puts its classes into mmseg's registries.
     from . import datasets, encoders, engine, evaluation, hosts, miniature, plugins, segmentors, visualization  # noqa: F401
+    from .apis import Segmenter, segment
