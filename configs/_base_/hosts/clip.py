@@ -1,0 +1,12 @@
+"""Plain CLIP, with SCLIP's windows and scale."""
+
+_base_ = ['../runtime.py', '../tpa.py', '../backbones.py']
+model = dict(
+    host=dict(
+        type='CLIP',
+        clip=_base_.backbones.vit_b16,
+        logit_scale=40,
+        slide_crop=224,
+        slide_stride=112,
+    )
+)
