@@ -11,6 +11,7 @@ from collections.abc import Callable
 import torch
 
 from tpa_mmseg.hosts import CLIP, GEM, NACLIP, SCLIP, ClearCLIP, Host, MaskCLIP, ProxyCLIP, Trident
+from tpa_mmseg.plugins import LAME, MLMP, T3A, TENT
 
 NUM_CLASSES = 3
 PREPROCESSOR = {
@@ -47,6 +48,24 @@ def clip_host(kind: type[Host], **defaults) -> Callable[..., Host]:
     return build
 
 
+def around(kind: type[Host], host: type[Host], options: dict | None = None, **defaults) -> Callable[..., Host]:
+    """A builder of a plug-in around a CLIP host.
+
+    Args:
+        kind: Class of the plug-in.
+        host: Class of the host, to which go the options that are passed to the builder.
+        options: Options of the plug-in.
+        defaults: Options that make the host small.
+    """
+
+    def build(precision: str = 'float32', return_scores: bool = False, **changes) -> Host:
+        torch.manual_seed(7)
+        inner = {'type': host.__name__, **clip_options(precision), **defaults, **changes}
+        return kind(inner, return_scores=return_scores, **(options or {}))
+
+    return build
+
+
 def proxy(patch: int) -> dict:
     """A tiny encoder beside CLIP."""
     model = {'img_size': 4 * patch, 'patch_size': patch, 'embed_dim': 16, 'depth': 1, 'num_heads': 2}
@@ -68,6 +87,9 @@ TINY_SAM = {
 SLIDE = {'slide_crop': 32, 'slide_stride': 16}
 # Some of the masks of a random decoder are kept, others not.
 REFINEMENT = {'coarse_thresh': 0.0, 'minimal_area': 4, 'iou_thresh': -0.065}
+# The tiny CLIP has no blocks 5 to 8; patches of 8 pixels are near each other.
+RESCLIP = {'type': 'ResCLIP', 'rcs': {'blocks': (0, 1)}, 'sfr': {'pamr_steps': 2, 'pamr_dilations': (1, 3)}}
+FSA = {'type': 'FSA', 'sharpness': 1.0}  # less of it lets less rounding show
 TRIDENT = {**SLIDE, 'proxy': proxy(16), 'sam': {'model': TINY_SAM, 'checkpoint': False}}
 
 #: Name -> function that builds the host; options of the host may be passed.
@@ -87,6 +109,29 @@ ZOO: dict[str, Callable[..., Host]] = {
     'GEM without residual': clip_host(GEM, depth=4, iterations=2, temperature=8.0, residual=False, **SLIDE),
     'ProxyCLIP': clip_host(ProxyCLIP, proxy=proxy(4), slide_crop=56, slide_stride=28),
     'ProxyCLIP whole': clip_host(ProxyCLIP, proxy=proxy(14), slide_crop=0, prob_thd=0.4),
+    'ProxyCLIP with FSA': clip_host(ProxyCLIP, proxy=proxy(4), slide_crop=56, slide_stride=28, plugin=FSA),
+    'SCLIP with FSA': clip_host(SCLIP, **SLIDE, plugin=FSA),
+    'ClearCLIP with FSA': clip_host(ClearCLIP, slide_crop=0, plugin=FSA),
+    'MaskCLIP with FSA': clip_host(MaskCLIP, plugin=FSA),
+    'CLIP with ResCLIP': clip_host(CLIP, **SLIDE, plugin=RESCLIP),
+    'SCLIP with ResCLIP': clip_host(SCLIP, slide_crop=0, plugin=RESCLIP),
+    'ClearCLIP with ResCLIP': clip_host(ClearCLIP, **{**SLIDE, 'slide_crop': 36}, plugin=RESCLIP),
+    'NACLIP with ResCLIP': clip_host(NACLIP, **SLIDE, pamr_steps=2, pamr_dilations=(1, 3), plugin=RESCLIP),
+    'MLMP around NACLIP': around(MLMP, NACLIP, {'steps': 2}, **SLIDE, pamr_steps=2, pamr_dilations=(1, 3)),
+    'MLMP without steps': around(MLMP, NACLIP, {'steps': 0}, slide_crop=0, pamr_steps=0),
+    'MLMP around SCLIP': around(MLMP, SCLIP, {'steps': 1}, **SLIDE),
+    'MLMP around GEM': around(MLMP, GEM, {'steps': 1}, depth=3),
+    'TENT around NACLIP': around(TENT, NACLIP, {'steps': 2}, **SLIDE, pamr_steps=0),
+    'TENT around MaskCLIP with refinements': around(TENT, MaskCLIP, {'steps': 1}, pd_thresh=0.3, ks_thresh=0.9),
+    'TENT around ProxyCLIP': around(
+        TENT, ProxyCLIP, {'steps': 1}, proxy=proxy(4), slide_crop=56, slide_stride=28, prob_thd=0.4
+    ),
+    'T3A around NACLIP': around(T3A, NACLIP, {'filter_k': 3}, **SLIDE, pamr_steps=0),
+    'T3A around CLIP, all supports': around(T3A, CLIP, {'filter_k': None}, slide_crop=0),
+    'LAME around NACLIP': around(LAME, NACLIP, **SLIDE, pamr_steps=0),
+    'LAME around MaskCLIP, windows': around(
+        LAME, MaskCLIP, {'affinity': 'knn', 'symmetric': True, 'reset': 'window'}, **SLIDE
+    ),
     'Trident': clip_host(Trident, **TRIDENT),
     'Trident, halves and PAMR': clip_host(Trident, **TRIDENT, halves=True, pamr_steps=1, pamr_dilations=(2,)),
     'Trident with refinement': clip_host(Trident, **TRIDENT, refinement=REFINEMENT, prob_thd=0.35),

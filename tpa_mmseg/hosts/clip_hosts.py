@@ -10,6 +10,7 @@ from ..errors import TPAError
 from .attention import STRATEGIES, gaussian_prior
 from .clip_host import CLIPHost, as_map, one_of
 from .clip_tower import feed_forward, heads, merge_heads
+from .open_block import OpenBlock, Plugin, attach
 
 
 class LastBlockHost(CLIPHost):
@@ -21,6 +22,7 @@ class LastBlockHost(CLIPHost):
         residual: Keep the block's residual connections and its feed-forward half.
         gaussian_std: Standard deviation of the Gaussian prior, in patches.
         last_n_layers: Sum the changed outputs of this many last blocks, while plain blocks carry on below.
+        plugin: Config of a plug-in that changes the last block, such as FSA or ResCLIP.
         **kwargs: As for :class:`CLIPHost`.
     """
 
@@ -31,6 +33,7 @@ class LastBlockHost(CLIPHost):
         residual: bool = True,
         gaussian_std: float = 5.0,
         last_n_layers: int = 1,
+        plugin: dict | Plugin | None = None,
         **kwargs,
     ) -> None:
         super().__init__(clip, **kwargs)
@@ -40,8 +43,13 @@ class LastBlockHost(CLIPHost):
         if not 1 <= last_n_layers <= len(self.tower.blocks):
             raise TPAError(f'last_n_layers must be between 1 and {len(self.tower.blocks)}, not {last_n_layers}.')
         self.last_n_layers = last_n_layers
+        self.plugin = attach(plugin, self)
+        if self.plugin is not None and last_n_layers != 1:
+            raise TPAError('A plug-in changes one block, the last: set last_n_layers to 1, or leave plugin out.')
 
     def features(self, images: Tensor) -> Tensor:
+        if self.plugin is not None:
+            return self.plugin.features(self, images)
         return as_map(self.tokens(images)[:, 1:], self.tower.grid(tuple(images.shape[-2:])))
 
     def tokens(self, images: Tensor) -> Tensor:
@@ -57,14 +65,49 @@ class LastBlockHost(CLIPHost):
 
     def last_block(self, block: ResidualAttentionBlock, tokens: Tensor, grid: tuple[int, int]) -> Tensor:
         """(B, T, D) tokens that enter a block -> what the host makes of them, (B, T, D)."""
+        return self._write(block, tokens, self._mix(*heads(block, tokens), grid))
+
+    def open_block(self, images: Tensor, tokens: Tensor | None = None) -> OpenBlock:
+        """The last block, taken apart.
+
+        Args:
+            images: (B, 3, h, w) windows.
+            tokens: (B, 1 + gh gw, D) tokens that enter the block, where they are known already.
+        """
+        grid, block = self.tower.grid(tuple(images.shape[-2:])), self.tower.blocks[-1]
+        tokens = self.tower.trunk(images) if tokens is None else tokens
+        q, k, v = heads(block, tokens)
+
+        def finish(mixed: Tensor) -> Tensor:
+            return as_map(self.tower.project(self._write(block, tokens, mixed))[:, 1:], grid)
+
+        return OpenBlock(v, grid, lambda values, **changes: self._mix(q, k, values, grid, **changes), finish)
+
+    def _mix(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        grid: tuple[int, int],
+        bias: Tensor | None = None,
+        scale: float | None = None,
+    ) -> Tensor:
+        """The host's attention on (B, heads, T, d) queries, keys and values. Args: bias: added to the scores."""
         strategy = STRATEGIES[self.attention]
-        prior = gaussian_prior(grid, self.gaussian_std, str(tokens.device)) if strategy.gaussian else None
-        mixed = merge_heads(block, strategy.mix(*heads(block, tokens), prior))
-        return feed_forward(block, tokens + mixed) if self.residual else mixed
+        if strategy.gaussian:
+            prior = gaussian_prior(grid, self.gaussian_std, str(v.device))
+            bias = prior if bias is None else prior + bias
+        return strategy.mix(q, k, v, bias, scale)
+
+    def _write(self, block: ResidualAttentionBlock, tokens: Tensor, mixed: Tensor) -> Tensor:
+        """What a block makes of (B, heads, T, d) mixed values and the (B, T, D) tokens that enter it: (B, T, D)."""
+        written = merge_heads(block, mixed)
+        return feed_forward(block, tokens + written) if self.residual else written
 
     def settings(self) -> dict:
         return {
             **super().settings(),
+            **({} if self.plugin is None else {'plugin': self.plugin.fingerprint()}),
             'attention': self.attention,
             'residual': self.residual,
             'gaussian_std': self.gaussian_std if STRATEGIES[self.attention].gaussian else None,

@@ -53,6 +53,8 @@ class MaskCLIP(LastBlockHost):
         )
         if ks_thresh and self.last_n_layers != 1:
             raise TPAError('Key smoothing reads the keys of the last block: set last_n_layers to 1, or ks_thresh to 0.')
+        if ks_thresh and self.plugin is not None:
+            raise TPAError('Key smoothing and a plug-in both change how patches share scores: leave one of them out.')
         self.pd_thresh, self.ks_thresh = float(pd_thresh), float(ks_thresh)
 
     def patch_scores(self, images: Tensor) -> Tensor:

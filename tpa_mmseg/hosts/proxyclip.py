@@ -6,6 +6,7 @@ from mmseg.registry import MODELS
 from torch import Tensor
 
 from .clip_host import as_map
+from .open_block import OpenBlock, Plugin, attach
 from .proxy_attention import mean_cosine, proxy_attention
 from .proxy_host import ProxyHost
 
@@ -25,6 +26,7 @@ class ProxyCLIP(ProxyHost):
             ``vit_base_patch16_224.mae``.
         padding: 56 is a multiple of the patches 8 and 14. Where a window is not one of CLIP's or the proxy's patch,
             what is beyond its last whole patch is not seen.
+        plugin: Config of a plug-in that changes the last block, such as FSA.
         **kwargs: As for :class:`ProxyHost`.
     """
 
@@ -35,11 +37,15 @@ class ProxyCLIP(ProxyHost):
         slide_crop: int = 336,
         slide_stride: int = 112,
         padding: int | str | None = 56,
+        plugin: dict | Plugin | None = None,
         **kwargs,
     ) -> None:
         super().__init__(clip, proxy, slide_crop=slide_crop, slide_stride=slide_stride, padding=padding, **kwargs)
+        self.plugin = attach(plugin, self)
 
     def features(self, images: Tensor) -> Tensor:
+        if self.plugin is not None:
+            return self.plugin.features(self, images)
         return self.mix(images, self.proxy_features(images))
 
     def mix(self, images: Tensor, proxy: Tensor) -> Tensor:
@@ -52,6 +58,26 @@ class ProxyCLIP(ProxyHost):
         Returns:
             (B, E, gh, gw) features in the space of the text, not normalised.
         """
-        grid = tuple(proxy.shape[-2:])
-        mixed = proxy_attention(self.values(images, grid), proxy, self.beta * mean_cosine(proxy), self.gamma)
-        return as_map(self.tower.project(self.tower.blocks[-1].attn.out_proj(mixed)), grid)
+        return self.open_block(images, proxy).features()
+
+    def open_block(self, images: Tensor, proxy: Tensor | None = None) -> OpenBlock:
+        """CLIP's last block with proxy attention, taken apart. Its heads share the weights, so they count as one.
+
+        Args:
+            images: (B, 3, h, w) windows.
+            proxy: (B, P, gh, gw) features of the proxy, where they are known already.
+        """
+        proxy = self.proxy_features(images) if proxy is None else proxy
+        grid, threshold = tuple(proxy.shape[-2:]), self.beta * mean_cosine(proxy)
+
+        def mix(values: Tensor) -> Tensor:
+            return proxy_attention(as_map(values[:, 0], grid), proxy, threshold, self.gamma)[:, None]
+
+        def finish(mixed: Tensor) -> Tensor:
+            return as_map(self.tower.project(self.tower.blocks[-1].attn.out_proj(mixed[:, 0])), grid)
+
+        return OpenBlock(self.values(images, grid).flatten(2).transpose(1, 2)[:, None], grid, mix, finish)
+
+    def settings(self) -> dict:
+        plugin = {} if self.plugin is None else {'plugin': self.plugin.fingerprint()}
+        return {**super().settings(), **plugin}

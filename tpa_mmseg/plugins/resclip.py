@@ -1,0 +1,138 @@
+"""ResCLIP: CLIP's last block borrows attention from earlier blocks, and from a first prediction of its own.
+
+Written from the formulas; the original repository has no licence and nothing of it is used here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import torch
+from mmseg.registry import MODELS
+from torch import Tensor
+
+from ..errors import TPAError
+from ..hosts.attention import attend
+from ..hosts.clip_host import CLIPHost
+from ..hosts.clip_hosts import LastBlockHost
+from ..hosts.clip_tower import CLIPTower, heads
+from ..hosts.open_block import OpenBlock, Plugin
+from .resclip_feedback import Feedback
+
+# The attentions of hosts that are a softmax of scores, which feedback can change.
+_WITH_SCORES = ('vanilla', 'qq', 'kk', 'csa', 'naclip')
+
+
+@dataclass(frozen=True)
+class CrossCorrelation:
+    """Residual cross-correlation attention (RCS): ``A = scale ((1 - weight) A_h + weight A_c)``.
+
+    A_h is the host's attention, A_c the mean of the attention of earlier blocks, head by head. Rows are not normalised.
+
+    Args:
+        scale: tau_r.
+        weight: lambda_r.
+        blocks: The earlier blocks, counted from 0. The original has these four for every backbone.
+    """
+
+    scale: float = 2.0
+    weight: float = 0.3
+    blocks: tuple[int, ...] = (5, 6, 7, 8)
+
+
+@MODELS.register_module()
+class ResCLIP(Plugin):
+    """RCS and SFR, each of which may be left out, inside CLIP, SCLIP, ClearCLIP or NACLIP.
+
+    The original reads its switches wrongly, so that both are always on; here they are real.
+
+    Args:
+        rcs: Options of :class:`CrossCorrelation`; False leaves it out.
+        sfr: Options of :class:`~tpa_mmseg.plugins.resclip_feedback.Feedback`, semantic feedback refinement: the last
+            block runs a second time, with scores that know which patches the first prediction put together. False
+            leaves it out.
+    """
+
+    def __init__(self, rcs: dict | bool = True, sfr: dict | bool = True) -> None:
+        self.rcs = None if rcs is False else _options(CrossCorrelation, 'rcs', rcs)
+        self.sfr = None if sfr is False else _options(Feedback, 'sfr', sfr)
+
+    def check(self, host: CLIPHost) -> None:
+        super().check(host)
+        if not isinstance(host, LastBlockHost) or host.attention not in _WITH_SCORES:
+            raise TPAError(
+                f'ResCLIP changes the scores of an attention ({", ".join(_WITH_SCORES)}), but this '
+                f'{type(host).__name__} has none: choose another host, or leave plugin out.'
+            )
+        last = len(host.tower.blocks) - 1
+        if self.rcs is not None and not (self.rcs.blocks and all(0 <= index < last for index in self.rcs.blocks)):
+            raise TPAError(
+                f'rcs.blocks must name blocks before the last, 0 to {last - 1} in this CLIP, '
+                f'not {list(self.rcs.blocks)}.'
+            )
+
+    def features(self, host: LastBlockHost, images: Tensor) -> Tensor:
+        tokens, earlier = self._trunk(host.tower, images)
+        block = host.open_block(images, tokens)
+        cross = None if self.rcs is None else cross_correlation(earlier, block.values)
+        features = block.finish(self._mix(block, cross))
+        if self.sfr is None:
+            return features
+        with torch.autocast(images.device.type, enabled=False):
+            semantic = self.sfr.attention(
+                host.cosines(features), images.float(), host.logit_scale, host.tower.patch_size
+            )
+        return block.finish(self._mix(block, cross, semantic))
+
+    def _trunk(self, tower: CLIPTower, images: Tensor) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
+        """(B, T, D) tokens that enter the last block; queries and keys of the earlier blocks that RCS reads."""
+        read = () if self.rcs is None else self.rcs.blocks
+        tokens, kept = tower.embed(images), []
+        for index, block in enumerate(tower.blocks[:-1]):
+            if index in read:
+                kept.append(heads(block, tokens)[:2])
+            tokens = block(tokens)
+        return tokens, kept
+
+    def _mix(self, block: OpenBlock, cross: Tensor | None, semantic: Tensor | None = None) -> Tensor:
+        """Mixes the values of the last block.
+
+        Args:
+            block: The block.
+            cross: (B, heads, T, d) values mixed by A_c, None without RCS.
+            semantic: (B, 1, T, T) feedback S, None without SFR.
+        """
+        changes = {} if semantic is None else self.sfr.changes(semantic, block.values.shape[-1])
+        mixed = block.mix(block.values, **changes)
+        if cross is None:
+            return mixed
+        return self.rcs.scale * ((1 - self.rcs.weight) * mixed + self.rcs.weight * cross)
+
+    def settings(self) -> dict:
+        parts = {'rcs': self.rcs, 'sfr': self.sfr}
+        # Tuples become lists, as in JSON.
+        return {
+            name: part and {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(part).items()}
+            for name, part in parts.items()
+        }
+
+
+def cross_correlation(earlier: Sequence[tuple[Tensor, Tensor]], values: Tensor) -> Tensor:
+    """Mixes values by A_c, the mean attention of earlier blocks, which itself never exists.
+
+    Args:
+        earlier: (B, heads, T, d) queries and keys of each of them.
+        values: (B, heads, T, d) values of the last block.
+    """
+    return sum(attend(q, k, values) for q, k in earlier) / len(earlier)
+
+
+def _options(kind: type, name: str, given: dict | bool) -> CrossCorrelation | Feedback:
+    """Options of a config, True for all defaults; or a sentence that says which there are."""
+    given = {} if given is True else given
+    try:
+        return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()})
+    except TypeError as error:
+        known = ', '.join(kind.__dataclass_fields__)
+        raise TPAError(f'{name} of ResCLIP takes {known}, not {sorted(given)}.') from error

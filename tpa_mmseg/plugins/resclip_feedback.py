@@ -1,0 +1,169 @@
+"""Semantic feedback refinement (SFR) of ResCLIP: from a first prediction to what patches should see of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..errors import TPAError
+from ..hosts.pamr import refine_
+
+# Pairs of patches whose paths are followed at the same time.
+_CHUNK_PAIRS = 1 << 20
+_EPS = 1e-8
+_CONNECTIVITY = ('partial', 'full', None)
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """Every pre-softmax score matrix Z of the host becomes ``scale ((1 - weight) Z + weight S)``.
+
+    S says which patches the first prediction puts together. Labels in it are text queries, so synonyms are different.
+
+    Args:
+        scale: tau_s.
+        weight: lambda_s.
+        temp_thd: Pixels whose best probability is below it get label 0, whether or not that is a background.
+        connectivity: Patches of one label that no path of that label connects see less of each other, the farther the
+            less. The path is a straight line. ``'full'`` looks at all of it. The original divides it by the longest
+            distance in the grid instead of its own, so that of a short path only the beginning is looked at:
+            ``'partial'``. None lets all patches of a label see each other.
+        gaussian_std: Of the smoothing along the rows of S. It runs over the flattened grid, as in the original.
+        pamr_steps: Steps of mask refinement of the first prediction, 0 for none.
+        pamr_dilations: Distances of the neighbours in it.
+    """
+
+    scale: float = 2.1
+    weight: float = 0.7
+    temp_thd: float = 0.1
+    connectivity: str | None = 'partial'
+    gaussian_std: float = 5.0
+    pamr_steps: int = 10
+    pamr_dilations: tuple[int, ...] = (8, 16)
+
+    def __post_init__(self) -> None:
+        if self.connectivity not in _CONNECTIVITY:
+            raise TPAError(f"sfr.connectivity must be 'partial', 'full' or None, not {self.connectivity!r}.")
+
+    def attention(self, cosines: Tensor, images: Tensor, logit_scale: float, patch: int) -> Tensor:
+        """The feedback of some windows.
+
+        Args:
+            cosines: (B, Q, h, w) of the first prediction.
+            images: (B, 3, H, W) the windows.
+            logit_scale: Factor of the cosines.
+            patch: Side of a patch in pixels.
+
+        Returns:
+            (B, 1, 1 + h w, 1 + h w) matrices S, at most one; zero in the row and the column of the class token.
+        """
+        maps = []
+        for scores, image in zip(cosines, images, strict=True):
+            labels = patch_labels(self.probabilities(scores, image, logit_scale), self.temp_thd, patch)
+            semantic = semantic_attention(labels, self.connectivity, self.gaussian_std)
+            maps.append(F.pad(semantic / semantic.max(), (1, 0, 1, 0)))
+        return torch.stack(maps)[:, None]
+
+    def probabilities(self, scores: Tensor, image: Tensor, logit_scale: float) -> Tensor:
+        """(Q, h, w) cosines -> (Q, H, W) probabilities of the queries in the (3, H, W) image."""
+        full = F.interpolate(scores[None], image.shape[-2:], mode='bilinear')[0]
+        if self.pamr_steps:
+            refine_(full, image, self.pamr_steps, self.pamr_dilations)
+        return full.mul_(logit_scale).softmax(0)
+
+    def changes(self, semantic: Tensor, dim: int) -> dict:
+        """How the scores of an attention with ``dim`` numbers per head change. Args: semantic: S."""
+        return {'bias': self.scale * self.weight * semantic, 'scale': self.scale * (1 - self.weight) * dim**-0.5}
+
+
+def patch_labels(probabilities: Tensor, threshold: float, patch: int) -> Tensor:
+    """The most frequent label among the pixels of each patch, the lowest where several are.
+
+    Args:
+        probabilities: (Q, H, W).
+        threshold: Pixels whose best probability is below it get label 0.
+        patch: Side of a patch. Pixels beyond the last whole patch are not looked at.
+
+    Returns:
+        (H // patch, W // patch) int64.
+    """
+    queries, height, width = len(probabilities), *(side // patch for side in probabilities.shape[1:])
+    best, labels = probabilities[:, : height * patch, : width * patch].max(0)
+    labels = labels.masked_fill(best < threshold, 0)
+    # One histogram per patch, side by side in one.
+    place = torch.arange(height * width, device=labels.device).view(height, width) * queries
+    place = place.repeat_interleave(patch, 0).repeat_interleave(patch, 1)
+    counts = torch.bincount((place + labels).flatten(), minlength=height * width * queries)
+    return counts.view(height, width, queries).argmax(2)
+
+
+def semantic_attention(labels: Tensor, connectivity: str | None, std: float) -> Tensor:
+    """How much the patches of a label map should see of each other: (h, w) -> (N, N), rows sum to one."""
+    flat = labels.flatten()
+    affinity = (flat[:, None] == flat).float()
+    if connectivity is not None and len(flat) > 1:
+        affinity *= torch.where(connected(labels, connectivity), 1, distance_decay(labels))
+    kernel = gaussian_kernel(len(flat), std).to(affinity)
+    smooth = F.conv1d(affinity[:, None], kernel.view(1, 1, -1), padding=len(kernel) // 2)[:, 0]
+    return smooth / (smooth.sum(1, keepdim=True) + _EPS)
+
+
+def distance_decay(labels: Tensor) -> Tensor:
+    """``exp(-D / T)`` of all pairs, with T the largest distance D: (h, w) -> (N, N)."""
+    distance = _coordinates(labels)[:, None].sub(_coordinates(labels)).abs().amax(2)
+    return torch.exp(-distance / distance.max())
+
+
+def gaussian_kernel(length: int, std: float) -> Tensor:
+    """A Gaussian at ``6 std + 1`` whole numbers around zero or at ``length``, whichever is less; one more if even."""
+    size = min(length, int(6 * std + 1))
+    offsets = torch.arange(size + (size + 1) % 2) - size // 2
+    return torch.exp(-offsets.square() / (2 * std**2))
+
+
+def connected(labels: Tensor, connectivity: str) -> Tensor:
+    """Which pairs of patches have one label on the way from the one to the other.
+
+    The patches on the way from i to j are at ``i + (j - i) k / S``, rounded half to even, for k up to the (Chebyshev)
+    distance of i and j. S is that distance for the full path, the largest of all distances for the partial one.
+
+    Args:
+        labels: (h, w).
+        connectivity: ``'full'`` or ``'partial'``.
+
+    Returns:
+        (N, N) bool.
+    """
+    where, flat = _coordinates(labels).float(), labels.flatten()
+    out = flat[:, None] == flat
+    longest = max(labels.shape) - 1
+    for first, second in _pairs(out):
+        for k in range(1, longest + 1):
+            way = where[second] - where[first]
+            distance = way.abs().amax(1, keepdim=True)
+            going = (distance >= k)[:, 0]
+            first, second, way = first[going], second[going], way[going]
+            steps = distance[going] if connectivity == 'full' else longest
+            # One division of whole numbers: what is half way between two patches is exactly so.
+            row, column = ((where[first] * steps + way * k) / steps).round().long().T
+            same = labels[row, column] == flat[first]
+            out[first[~same], second[~same]] = False
+            first, second = first[same], second[same]
+    return out
+
+
+def _pairs(mask: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """Rows and columns where an (N, N) mask is set, a bounded number of them at a time."""
+    rows = max(1, _CHUNK_PAIRS // len(mask))
+    for top in range(0, len(mask), rows):
+        first, second = mask[top : top + rows].nonzero().T
+        yield first + top, second
+
+
+def _coordinates(labels: Tensor) -> Tensor:
+    """(h, w) -> (N, 2) row and column of each patch."""
+    return torch.cartesian_prod(*(torch.arange(side, device=labels.device) for side in labels.shape))
