@@ -97,7 +97,7 @@ def _overlap(world: World) -> list[Run]:
 
 
 def _cost(world: World) -> list[Run]:
-    return _grid('cost', world, world.cost_rows, world.ablation_benchmarks[:1], variants=())
+    return _grid('cost', world, world.cost_rows, world.ablation_benchmarks[:1], variants=(FULL, COMPONENTS[1]))
 
 
 def _pictures(world: World) -> list[Run]:

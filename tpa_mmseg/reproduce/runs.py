@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-
-_NOTHING: Mapping = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -28,8 +25,8 @@ class Variant:
 
     key: str
     title: str
-    anchors: Mapping = field(default_factory=lambda: _NOTHING)
-    fusion: Mapping = field(default_factory=lambda: _NOTHING)
+    anchors: Mapping = field(default_factory=dict, hash=False)
+    fusion: Mapping = field(default_factory=dict, hash=False)
     bank_scope: str = 'pool'
     encoder: str | None = None
     fraction: float = 1.0

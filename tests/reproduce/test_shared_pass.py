@@ -1,0 +1,78 @@
+"""Variants scored in one host pass have the numbers they have when each is run alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.reproduce.demo_world import OTHER, demo_world, use
+from tests.world import results, run_in_process
+from tpa_mmseg.reproduce.execute import execute
+from tpa_mmseg.reproduce.layout import RunFolder
+from tpa_mmseg.reproduce.results import RunResult
+from tpa_mmseg.reproduce.runs import Run, Variant
+
+VARIANTS = {
+    Variant('full', 'TPA'): [],
+    Variant('k-5', 'k = 5', anchors={'k': 5.0}): ['model.anchors.k=5.0'],
+    Variant('random', 'random', anchors={'random': True}): ['model.anchors.random=True'],
+    Variant('image', 'image', bank_scope='image'): ['model.bank_scope=image'],
+    Variant('half', 'half', fraction=0.5): ['custom_hooks.0.pool.size=2'],
+    # Centring changes labels only where a class has no prototype, as with the smaller pool.
+    Variant('raw', 'raw', fusion={'centre': False}, fraction=0.5): [
+        'custom_hooks.0.pool.size=2',
+        'model.fusion.centre=False',
+    ],
+}
+
+
+@pytest.fixture(scope='module')
+def together(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RunResult]:
+    folder = tmp_path_factory.mktemp('world')
+    with pytest.MonkeyPatch.context() as patch:
+        use(demo_world(folder), patch)
+        run = Run('components', 'demo', 'fcn', 'r18', 'dusk', variants=tuple(VARIANTS))
+        return folder, execute(run, RunFolder(folder / 'run'))
+
+
+@pytest.mark.parametrize('variant', VARIANTS, ids=lambda variant: variant.key)
+def test_variant_has_the_numbers_of_a_run_of_its_own(together, tmp_path: Path, variant: Variant) -> None:
+    folder, result = together
+    torch.manual_seed(0)
+    options = ['--cfg-options', *VARIANTS[variant]] if VARIANTS[variant] else []
+    run_in_process('test', folder / 'config.py', '--work-dir', tmp_path, *options)
+    alone, found = results(tmp_path), result.variant(variant.key)
+    assert alone['host'] == vars(result.host)
+    assert alone['tpa'] == vars(found.tpa)
+    assert alone['delta'] == vars(found.delta)
+    entries = [{'anchors': None, **entry} for entry in alone['per_class']]
+    assert entries == [vars(entry) for entry in found.per_class]
+    if found.bank is not None:
+        assert (found.bank.images, found.bank.anchors) == (alone['bank']['images'], alone['bank']['anchors'])
+
+
+def test_variants_differ(together) -> None:
+    scores = {variant.key: vars(variant.tpa) for variant in together[1].variants}
+    assert len({tuple(score.values()) for score in scores.values()}) == len(scores), scores
+
+
+def test_host_sees_every_image_once_however_many_variants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tpa_mmseg.hosts import SegmentorHost
+
+    seen = []
+    original = SegmentorHost.score_maps
+    monkeypatch.setattr(SegmentorHost, 'score_maps', lambda *args: seen.append(1) or original(*args))
+    use(demo_world(tmp_path, count=5, pool=2), monkeypatch)
+    run = Run('k', 'demo', 'fcn', 'r18', 'dusk', variants=tuple(VARIANTS))
+    execute(run, RunFolder(tmp_path / 'run'))
+    assert len(seen) == 5 + 2
+
+
+def test_another_encoder_makes_another_bank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(demo_world(tmp_path, count=3, pool=2), monkeypatch)
+    variants = (Variant('full', 'TPA'), Variant('other', 'other', encoder='other'))
+    result = execute(Run('extractor', 'demo', 'fcn', 'r18', 'dusk', variants=variants), RunFolder(tmp_path / 'run'))
+    widths = [variant.bank.bytes for variant in result.variants]
+    assert widths == [8 * 8 * (96 + 1), 8 * 8 * (OTHER['model']['embed_dim'] + 1)]
