@@ -52,8 +52,10 @@ class Collected:
         self.skipped.append(Skipped(picture.name, reason))
 
 
-def collect(images: Images) -> Collected:
+def collect(images: Images | Collected) -> Collected:
     """All pictures of an argument. Files are not opened yet. Raises TPAError where there are none."""
+    if isinstance(images, Collected):
+        return images
     found = Collected(single=_is_single(images))
     _gather(images, found)
     if not found.pictures:
@@ -97,7 +99,9 @@ def _from_path(path: Path, skipped: list[Skipped]) -> Iterator[Picture]:
             if file.suffix in IMAGE_SUFFIXES:
                 yield Picture(file.name, file)
             else:
-                skipped.append(Skipped(str(file), 'not an image'))
+                skipped.append(
+                    Skipped(file.name, 'a video: name the file itself' if is_video(file) else 'not an image')
+                )
     elif is_video(path):
         raise TPAError(f'{path} is a video: give it to tools/segment.py, or its frames to Segmenter.stream.')
     elif not path.exists():

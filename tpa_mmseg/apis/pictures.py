@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image
 
-from ..visualization import Entry, Legend, Panel, anchor_picture, class_colours, comparison, compose, panel_size
+from ..visualization import (
+    DIFFERENCE_COLOURS,
+    Difference,
+    Entry,
+    Legend,
+    Panel,
+    anchor_picture,
+    class_colours,
+    comparison,
+    compose,
+    difference_map,
+    panel_size,
+)
 from ..visualization.panels import label_panel, resample
 from .picture import Picture
 
@@ -18,6 +30,8 @@ if TYPE_CHECKING:
 # Longest side of an overlay, and of the maps that other pictures are made from.
 _OVERLAY, _MAP = 1600, 2048
 _OPACITY = 0.55
+# Most classes in the legend of a video.
+_LEGEND = 40
 # Rows that are counted at once: counting needs eight bytes per pixel.
 _ROWS = 256
 
@@ -45,6 +59,35 @@ def compare(result: Result) -> Image.Image:
     image = result.picture.at(panel_size(*labels.shape))
     host = None if result.bank is None else host
     return comparison(labels, result.class_names, host, image=image, palette=result.palette)
+
+
+def film_overlay(result: Result) -> Image.Image:
+    """The overlay above a legend of all classes, so that every frame of a video has the same size."""
+    return compose([Panel(result.name, result.overlay())], [_all_classes(result)])
+
+
+def film_comparison(result: Result) -> Image.Image:
+    """What :func:`compare` shows, with legends that are the same for every frame of a video."""
+    labels, host = (_shrink(each) for each in (result.labels, result.host_labels))
+    size = panel_size(*labels.shape)
+    colours = class_colours(len(result.palette), result.palette)
+    panels = [Panel('Input', result.picture.at(size))]
+    legends = [_all_classes(result)]
+    if result.bank is None:
+        return compose([*panels, Panel('Prediction', label_panel(labels, colours, size))], legends)
+    panels += [Panel('Host', label_panel(host, colours, size)), Panel('Host + TPA', label_panel(labels, colours, size))]
+    panels.append(Panel('Difference', label_panel(difference_map(host, labels), DIFFERENCE_COLOURS, size)))
+    changes = [
+        Entry(tuple(int(value) for value in DIFFERENCE_COLOURS[kind]), kind.name.lower())
+        for kind in (Difference.UNCHANGED, Difference.CHANGED)
+    ]
+    return compose(panels, [*legends, Legend('Difference', changes)])
+
+
+def _all_classes(result: Result) -> Legend:
+    entries = [Entry(tuple(colour), name) for name, colour in zip(result.class_names, result.palette, strict=True)]
+    more = [] if len(entries) <= _LEGEND else [Entry(None, f'and {len(entries) - _LEGEND} more')]
+    return Legend('Classes', entries[:_LEGEND] + more)
 
 
 def show_anchors(result: Result) -> Image.Image:

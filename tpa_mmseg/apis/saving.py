@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,8 @@ from ..utils import atomic_write
 from ..visualization import picture_names
 from .inputs import Skipped
 from .picture import Picture
+from .pictures import film_comparison, film_overlay
+from .video import Film, Video
 
 if TYPE_CHECKING:
     from .result import Result
@@ -30,8 +32,10 @@ class OutputFolder:
     def __init__(self, folder: str | os.PathLike, pictures: Sequence[Picture]) -> None:
         self.folder = Path(folder)
         self._names = _file_names(pictures)
-        self._entries: list[dict] = []
+        self._stems: set[str] = set()
         self._about: dict = {}
+        self._images: list[dict] = []
+        self._videos: list[dict] = []
 
     def add(self, result: Result) -> None:
         """Writes the pictures of one result."""
@@ -39,14 +43,48 @@ class OutputFolder:
         self._write(result.legend_overlay(), 'overlays', name)
         self._write(result.label_image(), 'labels', name)
         self._write(result.comparison(), 'comparisons', name)
-        self._about = {'networks': result.about, 'classes': list(result.class_names)}
-        self._entries.append({**result.as_dict(), 'labels': f'labels/{name}'})
+        self._images.append(self._describe(result, name))
+
+    def add_video(self, video: Video, results: Iterable[Result]) -> int:
+        """Writes the frames of a video: two films, and a label map per frame. Returns the number of frames.
+
+        Args:
+            video: Where the frames are from.
+            results: Theirs, in order.
+        """
+        stem = self._video_stem(video)
+        films = [Film(self.folder / kind / f'{stem}.mp4', video.fps) for kind in ('overlays', 'comparisons')]
+        frames = []
+        for number, result in enumerate(results):
+            films[0].add(film_overlay(result))
+            films[1].add(film_comparison(result))
+            name = f'{stem}/{number:06d}.png'
+            self._write(result.label_image(), 'labels', name)
+            frames.append(self._describe(result, name))
+        for film in films:
+            film.close()
+        self._videos.append({'video': video.path.name, 'frames_per_second': video.fps, 'frames': frames})
+        return len(frames)
 
     def finish(self, skipped: Sequence[Skipped] = ()) -> None:
         """Writes the areas of all pictures."""
-        content = {**self._about, 'images': self._entries, 'skipped': [vars(each) for each in skipped]}
+        skips = [vars(each) for each in skipped]
+        content = {**self._about, 'images': self._images, 'videos': self._videos, 'skipped': skips}
         with atomic_write(self.folder / 'areas.json', 'w') as file:
             json.dump(content, file, ensure_ascii=False, indent=1)
+
+    def _describe(self, result: Result, name: str) -> dict:
+        self._about = {'networks': result.about, 'classes': list(result.class_names)}
+        return {**result.as_dict(), 'labels': f'labels/{name}'}
+
+    def _video_stem(self, video: Video) -> str:
+        """A name for what a video becomes that no picture and no other video has."""
+        taken = {Path(name).with_suffix('').as_posix() for name in self._names.values()} | self._stems
+        stem, number = video.path.stem, 2
+        while stem in taken:
+            stem, number = f'{video.path.stem}_{number}', number + 1
+        self._stems.add(stem)
+        return stem
 
     def _write(self, image: Image.Image, kind: str, name: str) -> None:
         with atomic_write(self.folder / kind / name) as file:

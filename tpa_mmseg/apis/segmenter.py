@@ -16,6 +16,7 @@ from mmengine.logging import print_log
 from tqdm import tqdm
 
 from ..core import Fusion, PrototypeBank
+from ..engine.bank_hook import describe
 from ..errors import TPAError
 from .adaptation import Adaptation
 from .choice import AUTO, Wish
@@ -26,6 +27,10 @@ from .picture import Picture, Unreadable
 from .result import Outputs, Result, Results, fusion_with
 
 T = TypeVar('T')
+
+
+class SkippedWarning(UserWarning):
+    """A picture was left out."""
 
 
 class Segmenter:
@@ -132,7 +137,7 @@ class Segmenter:
                         self._adaptation.fold_in(picture, remember=False)
                     yield self._result(picture)
                 except Unreadable as error:
-                    warnings.warn(f'Skipped {error}', stacklevel=2)
+                    warnings.warn(f'Skipped: {error}', SkippedWarning, stacklevel=2)
 
     def _result(self, picture: Picture) -> Result:
         bank = self._adaptation.snapshot() if self._networks.with_tpa else None
@@ -167,6 +172,12 @@ class Segmenter:
         """Saves the bank as safetensors."""
         self.bank.save(path)
 
+    def describe_bank(self) -> str:
+        """One line about the bank: size, coverage, anchors."""
+        model = self._networks.model
+        model.set_bank(self.bank)
+        return describe(model)
+
     def forget(self) -> None:
         """Empties the bank."""
         networks = self._networks
@@ -186,7 +197,7 @@ class Segmenter:
                 if len(found.pictures) == 1:
                     raise
                 found.skip(picture, str(error))
-                warnings.warn(f'Skipped {error}', stacklevel=4)
+                warnings.warn(f'Skipped: {error}', SkippedWarning, stacklevel=4)
 
     # The networks
 

@@ -25,7 +25,7 @@ class LoadImage(LoadImageFromFile):
                 f'The image {path} cannot be read ({reason}): bring it back or take it off the list.'
             ) from error
         # OpenCV fills the missing rest of a JPEG with grey and only warns.
-        truncated = data[:2] == b'\xff\xd8' and data.rfind(b'\xff\xd9') < 0
+        truncated = not data or (data[:2] == b'\xff\xd8' and data.rfind(b'\xff\xd9') < 0)
         try:
             image = None if truncated else mmcv.imfrombytes(data, flag=self.color_type, backend=self.imdecode_backend)
         except Exception as error:  # every decoding backend has exceptions of its own

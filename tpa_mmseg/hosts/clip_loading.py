@@ -9,7 +9,7 @@ import warnings
 import zipfile
 from collections.abc import Mapping
 from contextlib import nullcontext
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import open_clip
@@ -125,11 +125,9 @@ class CLIPSource:
 
     def _tokenizer(self) -> open_clip.SimpleTokenizer:
         if self.name in open_clip.list_models():
-            return open_clip.get_tokenizer(self.name)
+            return _named_tokenizer(self.name)
         text = self.config['text_cfg']
-        return open_clip.SimpleTokenizer(
-            context_length=text.get('context_length', 77), **text.get('tokenizer_kwargs', {})
-        )
+        return _simple_tokenizer(text.get('context_length', 77), **text.get('tokenizer_kwargs', {}))
 
     def text_settings(self) -> dict:
         """All that decides the numbers of the text tower beside its weights."""
@@ -178,6 +176,17 @@ def _named_config(name: str) -> dict:
         hint = f'did you mean {", ".join(near)}?' if near else 'open_clip.list_models() names them all.'
         raise TPAError(f'open_clip has no model {name!r}: {hint}')
     return config
+
+
+# Reading the vocabulary takes most of a second, and users change their words often.
+@lru_cache(maxsize=4)
+def _named_tokenizer(name: str) -> open_clip.SimpleTokenizer:
+    return open_clip.get_tokenizer(name)
+
+
+@lru_cache(maxsize=4)
+def _simple_tokenizer(context_length: int, **options) -> open_clip.SimpleTokenizer:
+    return open_clip.SimpleTokenizer(context_length=context_length, **options)
 
 
 def _private_config(config: Mapping) -> dict:

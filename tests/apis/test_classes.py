@@ -1,0 +1,121 @@
+"""Classes as users write them: synonyms, a background, one, two, two hundred, in any script."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.apis.tiny import painted, tiny_config, tiny_segmenter
+from tpa_mmseg.apis import Segmenter, segment
+from tpa_mmseg.apis.class_list import read_classes
+from tpa_mmseg.errors import TPAError
+
+
+@pytest.mark.parametrize(
+    'classes',
+    (
+        ['cat', 'tv; television; monitor', 'wall'],
+        ['cat', 'tv, television, monitor', 'wall'],
+        [['cat'], ['tv', 'television', 'monitor'], ['wall']],
+        'cat; tv, television, monitor; wall',
+        'cat\ntv, television, monitor\nwall\n',
+    ),
+)
+def test_synonyms_are_queries_of_one_class(classes: object) -> None:
+    names = read_classes(classes)
+    assert names.names == (('cat',), ('tv', 'television', 'monitor'), ('wall',))
+    segmenter = tiny_segmenter(classes)
+    assert segmenter.class_names == ('cat', 'tv', 'wall')
+    result = segmenter.segment(painted())
+    assert result.scores().shape[0] == 3
+
+
+def test_classes_come_from_a_file_or_a_list_of_the_package(tmp_path: Path) -> None:
+    (tmp_path / 'mine.txt').write_text('cat\ntv; television\n', encoding='utf-8')
+    assert read_classes(str(tmp_path / 'mine.txt')).names == (('cat',), ('tv', 'television'))
+    assert len(read_classes('ade20k').names) == 150
+
+
+def test_synonyms_change_the_scores() -> None:
+    plain = tiny_segmenter('cat; tv').segment(painted()).host_scores()
+    with_synonym = tiny_segmenter('cat; tv, dragon').segment(painted()).host_scores()
+    assert not np.allclose(plain, with_synonym)
+
+
+def test_one_class_is_everywhere_and_said_to_be() -> None:
+    with pytest.warns(UserWarning, match='only class'):
+        segmenter = tiny_segmenter(['cat'])
+    result = segmenter.segment(painted())
+    assert (result.labels == 0).all() and (result.host_labels == 0).all()
+
+
+def test_two_classes_share_the_picture() -> None:
+    result = tiny_segmenter(['cat', 'dog']).segment([painted(0), painted(1)])[0]
+    assert sum(area.pixels for area in result.areas()) == result.labels.size
+    assert np.allclose(result.scores().sum(0), 1, atol=1e-5)
+
+
+def test_two_hundred_classes_fit_into_a_palette_picture(tmp_path: Path) -> None:
+    segmenter = tiny_segmenter([f'thing {number}' for number in range(200)])
+    result = segmenter.segment([painted(0)])[0]
+    assert result.labels.dtype == np.uint8
+    assert len({tuple(colour) for colour in result.palette}) == 200
+    assert np.array_equal(np.asarray(result.label_image()), result.labels)
+    result.save(tmp_path)
+    assert (tmp_path / 'comparisons/image_1.png').is_file()
+
+
+def test_more_classes_than_a_palette_has_colours_are_16_bit_grey() -> None:
+    result = tiny_segmenter([f'thing {number}' for number in range(300)]).segment(painted(0))
+    image = result.label_image()
+    assert image.mode == 'I;16' and np.array_equal(np.asarray(image), result.labels)
+
+
+def test_names_in_any_script_reach_the_pictures_and_the_file(tmp_path: Path) -> None:
+    names = ['кошка', 'σκύλος', 'arbre élevé', '猫', 'שולחן']
+    results = tiny_segmenter(names).segment([painted(0)])
+    results.save(tmp_path)
+    text = (tmp_path / 'areas.json').read_text(encoding='utf-8')
+    assert all(name in text for name in names)
+
+
+@pytest.mark.parametrize('classes', ([], '', ' ; ', ['cat', ''], ['cat', ' ; ']))
+def test_no_name_is_an_error(classes: object) -> None:
+    with pytest.raises(TPAError, match='no name|no classes'):
+        tiny_segmenter(classes)
+
+
+@pytest.mark.parametrize('classes', (['cat', 'dog'], 'cat; dog'))
+def test_background_is_class_0_and_takes_unsure_pixels(classes: object) -> None:
+    segmenter = tiny_segmenter(classes, background='wall; sky', threshold=1.1)
+    result = segmenter.segment(painted())
+    assert result.class_names == ('background', 'cat', 'dog')
+    assert (result.labels == 0).all()
+
+
+def test_first_class_may_be_the_background() -> None:
+    segmenter = tiny_segmenter(['background', 'cat', 'dog'], threshold=1.1)
+    assert segmenter.class_names == ('background', 'cat', 'dog')
+    assert (segmenter.segment(painted()).labels == 0).all()
+
+
+def test_words_of_the_background_that_are_classes_are_left_to_them() -> None:
+    segmenter = tiny_segmenter(['wall', 'cat'], background='sky; wall')
+    assert segmenter.class_names == ('background', 'wall', 'cat')
+    with pytest.raises(TPAError, match='other words'):
+        tiny_segmenter(['wall', 'cat'], background='Wall')
+
+
+def test_threshold_needs_a_background() -> None:
+    with pytest.raises(TPAError, match='background'):
+        tiny_segmenter(['cat', 'dog'], threshold=0.3)
+
+
+def test_function_and_object_agree() -> None:
+    images = [painted(0), painted(1)]
+    alone = segment(images, ['cat', 'dog', 'tree'], host=tiny_config(), progress=False)
+    kept = Segmenter(['cat', 'dog', 'tree'], tiny_config(), progress=False).segment(images)
+    assert [result.labels.shape for result in alone] == [result.labels.shape for result in kept]
+    assert alone[0].class_names == kept[0].class_names

@@ -1,0 +1,154 @@
+#!/usr/bin/env python
+"""Segments pictures and videos with classes of your own, with and without TPA."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from pathlib import Path
+
+from tqdm import tqdm
+
+from tpa_mmseg import Segmenter
+from tpa_mmseg.apis import Result, Skipped, host_names
+from tpa_mmseg.apis.inputs import Collected, collect, is_video
+from tpa_mmseg.apis.picture import Unreadable
+from tpa_mmseg.apis.saving import OutputFolder
+from tpa_mmseg.apis.segmenter import SkippedWarning
+from tpa_mmseg.apis.video import Video
+from tpa_mmseg.engine.launch import run_tool
+from tpa_mmseg.errors import TPAError
+from tpa_mmseg.evaluation.table import render
+
+
+def parse_args() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('images', nargs='+', metavar='IMAGE', help='pictures, folders of pictures, videos')
+    parser.add_argument(
+        '--classes',
+        metavar='"cat; dog"',
+        help='classes, separated by semicolons, with synonyms after commas ("cat; tv, television"); a text file with '
+        'one class per line; or a list of the package such as ade20k',
+    )
+    parser.add_argument('--out', required=True, metavar='DIR', help='where results go')
+    parser.add_argument(
+        '--host', default='sclip', help=f'one of {", ".join(host_names())}, or a config file (default: %(default)s)'
+    )
+    parser.add_argument(
+        '--backbone', default='auto', help='vit-b16, vit-l14, vit-h14 or mini-b8 (default: vit-b16 where it is here)'
+    )
+    parser.add_argument(
+        '--background',
+        nargs='?',
+        const=True,
+        default=False,
+        metavar='WORDS',
+        help='add a class for all else; words that describe it, separated by semicolons',
+    )
+    parser.add_argument('--threshold', type=float, help='pixels less probable than this become background')
+    parser.add_argument('--pool', nargs='+', metavar='DIR', help='adapt to these pictures (default: IMAGEs themselves)')
+    parser.add_argument('--bank', metavar='FILE', help='start with a saved bank')
+    parser.add_argument('--save-bank', metavar='FILE', help='save the bank')
+    parser.add_argument('--no-tpa', action='store_true', help='the host alone')
+    parser.add_argument('--alpha', type=float, default=0.5, help='share of the host (default: %(default)s)')
+    parser.add_argument(
+        '--lambda', type=float, default=5.0, dest='lambda_', help='weight of TPA (default: %(default)s)'
+    )
+    parser.add_argument('--k', type=float, default=2.0, help='how sure an anchor is (default: %(default)s)')
+    parser.add_argument('--every', type=int, default=1, metavar='N', help='of videos, take every N-th frame')
+    parser.add_argument('--device', help='such as cuda:1 (default: the best there is)')
+    args = parser.parse_args()
+    if args.no_tpa and (args.pool or args.bank or args.save_bank):
+        parser.error('--no-tpa has no use for --pool, --bank or --save-bank')
+    return args
+
+
+def main() -> None:
+    args = parse_args()
+    # Before the networks are loaded, which takes a while.
+    videos = [Video(path, args.every) for path in args.images if is_video(path)]
+    files = [path for path in args.images if not is_video(path)]
+    found = collect(files) if files else Collected()
+    warnings.simplefilter('ignore', SkippedWarning)  # they are named at the end
+    model = Segmenter(
+        args.classes,
+        args.host,
+        args.backbone,
+        background=args.background,
+        threshold=args.threshold,
+        tpa=not args.no_tpa,
+        bank=args.bank,
+        alpha=args.alpha,
+        lambda_=args.lambda_,
+        k=args.k,
+        device=args.device,
+    )
+    if args.pool:
+        model.adapt(args.pool)
+    elif found.pictures and not args.no_tpa and not args.bank:
+        model.adapt(found)
+
+    out = OutputFolder(args.out, found.pictures)
+    totals = Totals()
+    segment_pictures(model, found, out, totals)
+    for video in videos:
+        # Frames come one by one, so the bank grows with them unless it was given.
+        results = model.stream(video, grow=not args.no_tpa and not args.pool and not args.bank)
+        bar = tqdm(results, desc=video.path.name, unit='frame', total=video.count)
+        out.add_video(video, (totals.count(result) for result in bar))
+    out.finish(found.skipped)
+    if args.save_bank:
+        model.save_bank(args.save_bank)
+    report(model, args, totals, found.skipped)
+
+
+def segment_pictures(model: Segmenter, found: Collected, out: OutputFolder, totals: Totals) -> None:
+    for picture in tqdm(list(found.pictures), desc='Segmenting', unit='image', disable=not found.pictures):
+        try:
+            out.add(totals.count(model.segment(picture)))
+        except Unreadable as error:
+            found.skip(picture, str(error))
+
+
+class Totals:
+    """The areas of all pictures and frames together."""
+
+    def __init__(self) -> None:
+        self.images = 0
+        self.shares: dict[str, list[float]] = {}
+
+    def count(self, result: Result) -> Result:
+        """Adds a result, and passes it on."""
+        self.images += 1
+        for area in result.areas():
+            sums = self.shares.setdefault(area.name, [0.0, 0.0])
+            sums[0] += area.host_share
+            sums[1] += area.share
+        return result
+
+    def rows(self) -> list[tuple]:
+        """Name, mean share by the host and with TPA in percent, of every class that occurs."""
+        return [
+            (name, *(100 * share / self.images for share in shares))
+            for name, shares in self.shares.items()
+            if any(shares)
+        ]
+
+
+def report(model: Segmenter, args: argparse.Namespace, totals: Totals, skipped: list[Skipped]) -> None:
+    for each in skipped:
+        print(f'Skipped {each}', file=sys.stderr)
+    if not totals.images:
+        raise TPAError('None of the images could be read.')
+    rows = totals.rows()
+    if args.no_tpa:
+        print(render(['class', 'area in %'], [row[:2] for row in rows]))
+    else:
+        print(model.describe_bank())
+        print(render(['class', 'host, area in %', 'TPA, area in %'], rows))
+    print(f'{totals.images} images are in {Path(args.out)}: overlays, labels, comparisons, areas.json.')
+
+
+if __name__ == '__main__':
+    run_tool(main)
