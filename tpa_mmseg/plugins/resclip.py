@@ -59,7 +59,6 @@ class ResCLIP(Plugin):
         self.sfr = None if sfr is False else _options(Feedback, 'sfr', sfr)
 
     def check(self, host: CLIPHost) -> None:
-        super().check(host)
         if not isinstance(host, LastBlockHost) or host.attention not in _WITH_SCORES:
             raise TPAError(
                 f'ResCLIP changes the scores of an attention ({", ".join(_WITH_SCORES)}), but this '
@@ -79,10 +78,10 @@ class ResCLIP(Plugin):
         features = block.finish(self._mix(block, cross))
         if self.sfr is None:
             return features
-        with torch.autocast(images.device.type, enabled=False):
-            semantic = self.sfr.attention(
-                host.cosines(features), images.float(), host.logit_scale, host.tower.patch_size
-            )
+        # Labels have no gradient.
+        with torch.no_grad(), torch.autocast(images.device.type, enabled=False):
+            cosines, patch = host.cosines(features), host.tower.patch_size
+            semantic = self.sfr.attention(cosines, images.float(), host.logit_scale, patch)
         return block.finish(self._mix(block, cross, semantic))
 
     def _trunk(self, tower: CLIPTower, images: Tensor) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
