@@ -128,7 +128,7 @@ ZOO: dict[str, Callable[..., Host]] = {
     ),
     'T3A around NACLIP': around(T3A, NACLIP, {'filter_k': 3}, **SLIDE, pamr_steps=0),
     'T3A around CLIP, all supports': around(T3A, CLIP, {'filter_k': None}, slide_crop=0),
-    'LAME around NACLIP': around(LAME, NACLIP, **SLIDE, pamr_steps=0),
+    'LAME around NACLIP': around(LAME, NACLIP, slide_crop=0, pamr_steps=0),
     'LAME around MaskCLIP, windows': around(
         LAME, MaskCLIP, {'affinity': 'knn', 'symmetric': True, 'reset': 'window'}, **SLIDE
     ),

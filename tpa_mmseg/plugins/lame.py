@@ -22,16 +22,24 @@ _TOLERANCE = 1e-8
 _FLOOR = 1e-10  # keeps the logarithm of a probability finite
 
 
+def squared_distances(features: Tensor) -> Tensor:
+    """(N, E) features -> (N, N) squared distances of all pairs, by one product."""
+    # Dense features lie close together: about their mean, little is lost in the difference of large numbers.
+    centred = features - features.mean(0)
+    lengths = centred.square().sum(1)
+    return (lengths[:, None] + lengths - 2 * centred @ centred.T).clamp_(min=0).fill_diagonal_(0)
+
+
 def nearest(features: Tensor, neighbours: int) -> Tensor:
-    """(N, N) matrix: one where a column is among the nearest ``neighbours`` of a row, which is none of its own.
+    """(N, N) matrix: one where a column is among the nearest ``neighbours`` of a row, itself left out.
 
     Args:
         features: (N, E) unit vectors.
         neighbours: How many.
     """
-    cosines = features @ features.T
-    found = cosines.topk(min(neighbours + 1, len(features)), dim=1).indices[:, 1:]
-    return torch.zeros_like(cosines).scatter_(1, found, 1.0)
+    squared = squared_distances(features)
+    found = squared.topk(min(neighbours + 1, len(features)), dim=1, largest=False).indices[:, 1:]
+    return torch.zeros_like(squared).scatter_(1, found, 1.0)
 
 
 def gaussian(features: Tensor, neighbours: int) -> Tensor:
@@ -39,7 +47,7 @@ def gaussian(features: Tensor, neighbours: int) -> Tensor:
 
     Args: as for :func:`nearest`.
     """
-    squared = (2 - 2 * (features @ features.T)).clamp_(min=0)
+    squared = squared_distances(features)
     reach = squared.topk(min(neighbours, len(features)), dim=1, largest=False).values[:, -1]
     width = reach.sqrt().mean().square().clamp(min=torch.finfo(squared.dtype).tiny)
     return squared.div_(-2 * width).exp_()
@@ -70,7 +78,7 @@ def adjust(probabilities: Tensor, affinity: Tensor) -> Tensor:
         pairwise = affinity @ logits.softmax(1)
         logits = unary + pairwise
         log = logits.log_softmax(1)
-        energy = float((log.exp() * (log - unary - pairwise)).sum())
+        energy = float((log.exp() * (log - unary - pairwise)).sum(dtype=torch.float64))
         if iteration >= 2 and abs(energy - before) <= _TOLERANCE * abs(before):
             break
         before = energy

@@ -72,11 +72,12 @@ class MLMP(NormTraining):
         if template_features is None:
             template_features = _encode(host, templates)
         if template_features is not None:
-            host = _with_text(host, torch.as_tensor(template_features))
+            template_features = F.normalize(torch.as_tensor(template_features).float(), dim=-1)
+            host = _with_text(host, template_features)
         super().__init__(host, **kwargs)
-        each = self.host.text_features[None] if template_features is None else torch.as_tensor(template_features)
-        self.prompt_integration = one_of('prompt_integration', prompt_integration, ('loss', 'text'))
-        self.register_buffer('template_features', F.normalize(each.float(), dim=-1))
+        each = self.host.text_features[None].clone() if template_features is None else template_features
+        self.register_buffer('template_features', each)
+        self.prompt_integration = one_of('MLMP.prompt_integration', prompt_integration, ('loss', 'text'))
         self.cls_weight = 0.0 if prompt_integration == 'text' else float(cls_weight)
         self.layers = self._count_layers(layers)
 
@@ -208,10 +209,9 @@ def _encode(host: dict | CLIPHost, templates: Sequence[str]) -> Tensor | None:
 
 
 def _with_text(host: dict | CLIPHost, features: Tensor) -> dict:
-    """The config of a host whose text is the mean of all templates. Args: features (T, Q, E)."""
+    """The config of a host whose text is the mean of all templates. Args: features (T, Q, E), of length one."""
     if not isinstance(host, Mapping):
         raise TPAError('MLMP.template_features need a host that is given as a config, not one that is built already.')
     if features.ndim != 3:
         raise TPAError(f'MLMP.template_features must be (templates, queries, width), not {tuple(features.shape)}.')
-    mean = F.normalize(features.float(), dim=-1).mean(0)
-    return {**{key: value for key, value in host.items() if key != 'templates'}, 'text_features': mean}
+    return {**{key: value for key, value in host.items() if key != 'templates'}, 'text_features': features.mean(0)}
