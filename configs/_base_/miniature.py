@@ -35,7 +35,7 @@ miniature = dict(
         model=dict(
             embed_dim=64,
             quick_gelu=True,
-            vision_cfg=dict(image_size=64, patch_size=8, width=128, layers=4, head_width=32),
+            vision_cfg=dict(image_size=64, patch_size=8, width=96, layers=4, head_width=32),
             text_cfg=dict(context_length=32, vocab_size=49408, width=64, heads=2, layers=2),
         ),
         pretrained='{{ fileDirname }}/../../tpa_mmseg/miniature/weights/clip.safetensors',
@@ -46,7 +46,7 @@ miniature = dict(
         model=dict(
             embed_dim=64,
             quick_gelu=True,
-            vision_cfg=dict(image_size=56, patch_size=7, width=128, layers=4, head_width=32),
+            vision_cfg=dict(image_size=56, patch_size=7, width=96, layers=4, head_width=32),
             text_cfg=dict(context_length=32, vocab_size=49408, width=64, heads=2, layers=2),
         ),
         pretrained='{{ fileDirname }}/../../tpa_mmseg/miniature/weights/clip_p7.safetensors',
