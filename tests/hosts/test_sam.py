@@ -63,7 +63,7 @@ def test_embedding_is_that_of_the_whole_network(checkpoint: str) -> None:
     encoder, image = SAMEncoder(MODEL, checkpoint), np.random.default_rng(0).integers(0, 256, (75, 100, 3), np.uint8)
     features = encoder(image, embed=True)
     assert (features.frame, features.grid, features.image_size) == ((120, 160), (7, 10), (75, 100))
-    expected = encoder.network.forward_features(encoder._input(image, features.frame))
+    expected = encoder.network.forward_features(encoder.prepare(image, features.frame))
     torch.testing.assert_close(features.embedding, expected, atol=1e-5, rtol=0)
     assert encoder(image, embed=False).embedding is None
 
@@ -74,7 +74,7 @@ def test_input_is_that_of_the_original(checkpoint: str) -> None:
     resized = modeling.ResizeLongestSide(160).apply_image(image)
     pixels = torch.from_numpy(resized).permute(2, 0, 1)
     mean, std = (torch.tensor(v).view(3, 1, 1) for v in ((123.675, 116.28, 103.53), (58.395, 57.12, 57.375)))
-    found = encoder._input(image, encoder.model.frame((75, 103)))[0]
+    found = encoder.prepare(image, encoder.model.frame((75, 103)))[0]
     assert torch.equal(found[:, : resized.shape[0], : resized.shape[1]], (pixels - mean) / std)
     assert not found[:, resized.shape[0] :].any()
 

@@ -164,7 +164,7 @@ def test_prompts_and_answers_are_those_of_the_original(case: str, folder: Path) 
     found = list(find_regions(labels.numpy(), half.numpy(), *options))
     assert [len(regions.points) for regions in found] == golden['prompt_counts'].tolist()
     prompts = [
-        sam_refinement._prompts(regions, half[regions.label], scores.size, host.decoder, host.refinement)
+        sam_refinement.region_prompts(regions, half[regions.label], scores.size, host.decoder, host.refinement)
         for regions in found
     ]
     points, boxes = (torch.cat([prompt[i] for prompt in prompts]) for i in (0, 1))

@@ -94,7 +94,7 @@ class SAMEncoder(nn.Module):
         frame = self.model.frame(image.shape[:2])
         *blocks, last = self.network.blocks
         with torch.autocast(self.mean.device.type, PRECISIONS[self.precision], enabled=self.precision != 'float32'):
-            tokens = self.network.patch_embed(self._input(image, frame)) + self.network.pos_embed
+            tokens = self.network.patch_embed(self.prepare(image, frame)) + self.network.pos_embed
             for block in blocks:
                 tokens = block(tokens) if block.window_size else _global_block(block, tokens)
             attention = GlobalAttention.of(last.attn, last.norm1(tokens))
@@ -104,7 +104,7 @@ class SAMEncoder(nn.Module):
                 embedding = self.network.neck(tokens.permute(0, 3, 1, 2)).float()
         return SAMFeatures(attention.float(), embedding, image.shape[:2], frame)
 
-    def _input(self, image: np.ndarray, frame: tuple[int, int]) -> Tensor:
+    def prepare(self, image: np.ndarray, frame: tuple[int, int]) -> Tensor:
         """(1, 3, n, n) normalised input, padded with zeros at the right and below."""
         resized = np.array(Image.fromarray(image).resize(frame[::-1], Image.Resampling.BILINEAR))
         pixels = torch.from_numpy(resized).to(self.mean.device).permute(2, 0, 1).float()

@@ -66,7 +66,7 @@ def refine(coarse: ScoreMap, features: SAMFeatures, decoder: SAMDecoder, options
     logits: dict[int, Tensor] = {}
     failed = torch.zeros(labels.shape, dtype=torch.bool, device=coarse.device)
     for regions in find_regions(labels.cpu().numpy(), half.cpu().numpy(), options.coarse_thresh, options.minimal_area):
-        prompts = _prompts(regions, half[regions.label], coarse.size, decoder, options)
+        prompts = region_prompts(regions, half[regions.label], coarse.size, decoder, options)
         masks, quality = decoder(features.embedding, *prompts)
         kept = quality > options.iou_thresh
         if kept.any():
@@ -92,7 +92,7 @@ def _at_half_size(coarse: ScoreMap, options: Refinement) -> tuple[Tensor, Tensor
     return scores, labels
 
 
-def _prompts(
+def region_prompts(
     regions: Regions, score: Tensor, size: tuple[int, int], decoder: SAMDecoder, options: Refinement
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Points, boxes and mask that the decoder takes.
