@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.world import make_world
-from tpa_mmseg.reproduce.worlds import WORLDS, World
+from tpa_mmseg.reproduce.world import World
+from tpa_mmseg.reproduce.worlds import WORLDS
 
 #: An encoder beside the demo's own; random, so whoever compares numbers sets a seed.
 OTHER = {

@@ -5,7 +5,8 @@ from .layout import WORK_DIR, RunFolder, RunView, State, collect
 from .reference import TOLERANCE, Comparison, Reference, compare, compare_all, cost_reference, reference
 from .results import RunResult
 from .runs import Run, Variant
-from .worlds import WORLDS, World
+from .world import World
+from .worlds import WORLDS
 
 __all__ = [
     'EXPERIMENTS',

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from ..errors import TPAError
 from .runs import FULL, Run, Variant
-from .worlds import WORLDS, World
+from .world import World
+from .worlds import WORLDS
 
 #: What is left out of TPA, one thing at a time, in the order of the paper.
 COMPONENTS = (
@@ -146,7 +147,8 @@ def plan(
     return [
         run
         for run in EXPERIMENTS[experiment].runs(place)
-        if (not hosts or run.host in hosts)
+        if place.has(run)
+        and (not hosts or run.host in hosts)
         and (not backbones or run.backbone in backbones)
         and (not benchmarks or run.benchmark in benchmarks)
     ]

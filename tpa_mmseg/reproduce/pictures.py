@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import BytesIO
 from pathlib import Path
 
-import mmengine.fileio
 import numpy as np
-from PIL import Image
 
 from ..core import anchor_map
 from ..utils import atomic_write
@@ -73,7 +70,7 @@ def _gain(session: Session, found: Prediction) -> float:
 def _draw(session: Session, found: Prediction, name: str, gain: float) -> list[Picture]:
     """Writes both pictures of an image."""
     path = found.sample.img_path
-    image, meta = _read(path), session.dataset.metainfo
+    image, meta = read_image(path), session.dataset.metainfo
     classes, palette = meta['classes'], meta.get('palette')
     anchors = anchor_map(found.scores, session.shared.models['full'].rule).cpu().numpy()
     host, tpa, truth = (labels.cpu().numpy() for labels in (found.host, found.labels['full'], found.truth))
@@ -94,11 +91,3 @@ def _draw(session: Session, found: Prediction, name: str, gain: float) -> list[P
             picture.save(out, format='PNG')
         pictures.append(Picture(file, kind, choice, title, captions[kind], gain))
     return pictures
-
-
-def _read(path: str) -> Image.Image | None:
-    """The image behind a path, wherever MMEngine reads it from; None where it cannot be read."""
-    try:
-        return read_image(BytesIO(mmengine.fileio.get(path)))
-    except OSError:
-        return None

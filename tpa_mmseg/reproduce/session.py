@@ -58,6 +58,7 @@ class Session:
                 config=self.source, work_dir=str(self.folder.path), cfg_options=cfg_options, launcher='none'
             )
         )
+        self.world.adjust(self.run, cfg)
         if cfg.model.type != 'TPASegmentor':
             raise TPAError(f'The model of {self.source} is {cfg.model.type}, but experiments need a TPASegmentor.')
         self.folder.path.mkdir(parents=True, exist_ok=True)

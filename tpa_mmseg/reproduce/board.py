@@ -1,0 +1,72 @@
+"""One progress bar over the images of all runs, whichever process works on them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tqdm import tqdm
+
+from .layout import RunFolder, State
+from .runs import Run
+
+# Seconds between two looks at the folders, and between two lines where stderr is not a terminal.
+_LOOK_EVERY, _LINE_EVERY = 1.0, 30.0
+_LINE = '{desc}: {n_fmt} of {total_fmt} images, {elapsed} gone, {remaining} left{postfix}'
+
+
+class Board:
+    """Shows how far runs are, from what their folders say.
+
+    Args:
+        runs: The runs that were not done at the start.
+        images: Guesses the test images of a run before it says so itself.
+        work_dir: Where the runs are.
+    """
+
+    def __init__(self, runs: Sequence[Run], images: Callable[[Run], int], work_dir: Path) -> None:
+        self._runs = [(run.name, RunFolder.of(run, work_dir), images(run)) for run in runs]
+        self._looked = self._said = 0.0
+        self._started = time.monotonic()
+        self._bar = tqdm(unit=' images', file=sys.stderr, dynamic_ncols=True) if sys.stderr.isatty() else None
+        self._told: set[Path] = set()
+
+    def look(self, last: bool = False) -> None:
+        """Brings the bar up to date, now and then. Args: last: at once, and for the last time."""
+        now = time.monotonic()
+        if not last and now - self._looked < _LOOK_EVERY:
+            return
+        self._looked = now
+        done = total = 0
+        states: Counter[State] = Counter()
+        for name, folder, guess in self._runs:
+            state, progress = folder.state(), folder.progress()
+            states[state] += 1
+            size = progress.total if progress is not None and progress.total else guess
+            total += size
+            if state in (State.DONE, State.FAILED):
+                done += size
+            elif state is State.RUNNING and progress is not None:
+                done += progress.images
+            if state is State.FAILED and folder.path not in self._told:
+                self._told.add(folder.path)
+                tqdm.write(f'failed: {name}: {progress.error}', file=sys.stderr)
+        self._show(done, total, states, last)
+
+    def _show(self, done: int, total: int, states: Counter, last: bool) -> None:
+        ended = f'{states[State.DONE]} of {len(self._runs)} runs'
+        note = f'{states[State.FAILED]} failed' if states[State.FAILED] else ''
+        if self._bar is not None:
+            self._bar.total, self._bar.n = total, done
+            self._bar.set_description_str(ended)
+            self._bar.set_postfix_str(note)
+            if last:
+                self._bar.close()
+        elif last or time.monotonic() - self._said >= _LINE_EVERY:
+            self._said = time.monotonic()
+            elapsed = self._said - self._started
+            line = tqdm.format_meter(done, total, elapsed, prefix=ended, postfix=note, bar_format=_LINE)
+            print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,48 @@
+"""``check``: are finished runs near enough to the paper?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from ...evaluation import render
+from ...evaluation.summary import signed
+from ..experiments import plan
+from ..layout import State, view
+from ..reference import TOLERANCE, compare_all
+from . import add_filters, add_place, chosen
+
+
+def add_parser(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser('check', help='fail where a finished run is too far from the paper')
+    parser.add_argument('experiment', nargs='*', default=['all'], help='only these experiments')
+    add_place(parser)
+    add_filters(parser)
+    parser.add_argument(
+        '--tolerance', type=float, default=TOLERANCE, metavar='POINTS', help=f'of mIoU (default: {TOLERANCE})'
+    )
+    parser.set_defaults(main=main)
+
+
+def main(args: argparse.Namespace) -> None:
+    filters = args.host, args.backbone, args.dataset
+    names = chosen(args.experiment)
+    views = [view(run, args.work_dir) for name in names for run in plan(name, args.world, *filters)]
+    found = compare_all(views)
+    outside = [comparison for comparison in found if not comparison.within(args.tolerance)]
+    if outside:
+        rows = [
+            [c.run.experiment, c.run.name, c.variant or '', c.quantity, c.ours, c.paper, signed(c.difference)]
+            for c in outside
+        ]
+        print(render(['Experiment', 'Run', 'Variant', 'Number', 'Ours', 'Paper', 'Difference'], rows))
+    done = sum(view.state is State.DONE for view in views)
+    failed = [view for view in views if view.state is State.FAILED]
+    print(
+        f'{done} of {len(views)} runs are done; {len(found)} of their numbers are in the paper, '
+        f'{len(outside)} of these are more than {args.tolerance:g} points from it.'
+    )
+    for one in failed:
+        print(f'failed: {one.run.experiment} {one.run.name}: {one.error}', file=sys.stderr)
+    if outside or failed:
+        sys.exit(1)

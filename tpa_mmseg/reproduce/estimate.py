@@ -1,0 +1,85 @@
+"""How long runs will take: their images times the seconds per image that runs of the same kind took here."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import TPAError
+from .experiments import EXPERIMENTS, plan, world_of
+from .layout import RunFolder
+from .results import RunResult
+from .runs import Run
+
+# From the most alike to the least: what a run shares with those it is judged by.
+_LIKENESS: tuple[Callable[[Run], tuple], ...] = (
+    lambda run: (run.experiment, run.stem, run.backbone, run.benchmark),
+    lambda run: (run.stem, run.backbone, run.benchmark),
+    lambda run: (run.stem, run.backbone),
+    lambda run: (run.host,),
+    lambda run: (),
+)
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What a finished run took. Args: seconds per image; seconds before the first."""
+
+    per_image: float
+    startup: float
+
+
+class Estimator:
+    """Guesses from the finished runs of a world. Args: world; work_dir."""
+
+    def __init__(self, world: str, work_dir: Path) -> None:
+        self._images = world_of(world).images
+        self._known = [
+            (run, speed)
+            for name in EXPERIMENTS
+            for run in plan(name, world)
+            if (speed := _speed(RunFolder.of(run, work_dir))) is not None
+        ]
+
+    def images(self, run: Run) -> int:
+        """Test images of a run, as far as one knows before it starts."""
+        return self._images.get(run.benchmark, 0)
+
+    def seconds(self, run: Run) -> float | None:
+        """How long a run will take; None where nothing was measured yet."""
+        for likeness in _LIKENESS:
+            alike = [speed for other, speed in self._known if likeness(other) == likeness(run)]
+            if alike:
+                per_image = statistics.median(speed.per_image for speed in alike)
+                return statistics.median(speed.startup for speed in alike) + per_image * self.images(run)
+        return None
+
+    def describe(self, runs: Sequence[Run], workers: int) -> str:
+        """The estimate in a sentence."""
+        images = sum(self.images(run) for run in runs)
+        text = f'{len(runs)} runs, {images:,} images, {workers} at a time'
+        seconds = [self.seconds(run) for run in runs]
+        if not runs or None in seconds:
+            return f'{text}. No finished run to estimate the time by yet; the bar will tell.'
+        return f'{text}: about {duration(sum(seconds) / min(workers, len(runs)))} (estimated from finished runs).'
+
+
+def _speed(folder: RunFolder) -> Speed | None:
+    if not folder.results.exists():
+        return None
+    try:
+        result = RunResult.load(folder.results)
+    except TPAError:
+        return None
+    return Speed(result.seconds / max(1, result.images), result.startup_seconds)
+
+
+def duration(seconds: float) -> str:
+    """A time for people, no more exact than an estimate is."""
+    if seconds < 90:
+        return f'{max(1, round(seconds))} s'
+    if seconds < 5400:
+        return f'{round(seconds / 60)} min'
+    return f'{seconds / 3600:.1f} h'

@@ -1,0 +1,79 @@
+"""The table of costs: times with their spread, sizes, and the paper's columns."""
+
+from __future__ import annotations
+
+from ..reference import cost_reference
+from ..results import Cost, Timing
+from .document import Cell, Table, number, pending, plain_rows, unmeasured, word
+from .subject import Subject
+
+_STEPS = {
+    'clip': 'CLIP',
+    'host': 'Host',
+    'encoder': 'Encoder',
+    'total': 'Host + encoder',
+    'bank_encoder_pass': 'Encoder for the bank',
+    'bank_update': 'Bank update',
+    'feature_transfer': 'Transfer of features',
+    'lookup': 'Lookup',
+}
+_SIZES = {'bank_mb': 'Bank, MB', 'cache_mb_per_image': 'Cache, MB per image'}
+# Of these the paper gives only an upper bound.
+_BOUNDS = ('bank_update', 'feature_transfer')
+
+
+def cost_table(subject: Subject, name: str) -> Table:
+    """Hosts down, steps across: median milliseconds, the quartiles, and the paper's times."""
+    rows = []
+    for view in subject.views:
+        labels = word(subject.host(view.run)), word(subject.backbone(view.run))
+        paper = cost_reference(view.run)
+        if view.result is None or view.result.cost is None:
+            cells = [unmeasured(pending(view), paper.get(column)) for column in (*_STEPS, *_SIZES)]
+        else:
+            cells = _measured(view.result.cost, paper)
+        rows.append((*labels, *cells))
+    columns = 'Host', 'Backbone', *_STEPS.values(), *_SIZES.values()
+    caption = 'Milliseconds per image (median; below it the quartiles), and what is kept'
+    return Table(name, caption, columns, plain_rows(rows), labels=2, latex=True)
+
+
+def _measured(cost: Cost, paper: dict[str, float]) -> list[Cell]:
+    cells = []
+    for column in (*_STEPS, *_SIZES):
+        printed = f'{"≤ " if column in _BOUNDS else ""}{paper[column]:g}' if column in paper else ''
+        value = cost.columns.get(column) if column in _STEPS else getattr(cost, column)
+        if isinstance(value, Timing):
+            spread = f'{_short(value.low)}–{_short(value.high)}'
+            cells.append(Cell(_short(value.median), value.median, printed, spread=spread))
+        else:
+            cells.append(number(value) if value is None else Cell(_short(value), value, printed))
+    return cells
+
+
+def _short(value: float) -> str:
+    """Three digits are more than a time is good for."""
+    return f'{value:.0f}' if value >= 100 else f'{value:.3g}'
+
+
+def timing_table(subject: Subject, name: str) -> Table:
+    """Every step of every host in a row of its own."""
+    rows = []
+    for view in subject.done:
+        labels = word(subject.host(view.run)), word(subject.backbone(view.run))
+        for column, timing in view.result.cost.columns.items():
+            values = timing.median, timing.low, timing.high
+            times = (number(value, digits=3) for value in values)
+            rows.append((*labels, word(_STEPS.get(column, column)), *times, number(timing.repeats, digits=0)))
+    columns = 'Host', 'Backbone', 'Step', 'Median, ms', 'Lower quartile', 'Upper quartile', 'Images'
+    return Table(name, 'All times', columns, plain_rows(rows), labels=3, csv=True, folded=True)
+
+
+def machines(subject: Subject) -> list[str]:
+    """A sentence about what was measured where."""
+    costs = [(view, view.result.cost) for view in subject.done if view.result.cost is not None]
+    return [
+        f'{subject.host(view.run)} {subject.backbone(view.run)} was measured on {cost.device}, with images of '
+        f'{cost.image_size[0]} × {cost.image_size[1]} and {cost.num_classes} classes.'
+        for view, cost in costs
+    ]

@@ -1,0 +1,111 @@
+"""What a section is about: the runs of an experiment in a world, with names for people and the paper's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ..layout import RunView, State
+from ..reference import Reference, reference
+from ..results import VariantResult
+from ..runs import Run
+from ..worlds import World
+
+Key = TypeVar('Key', bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An experiment as it stands.
+
+    Args:
+        world: The world.
+        views: Its runs, in the order of the paper.
+        tolerance: How far a number may be from the paper's, in points of mIoU.
+        everything: The runs of all experiments of the world.
+    """
+
+    world: World
+    views: tuple[RunView, ...]
+    tolerance: float
+    everything: tuple[RunView, ...]
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the paper is about this world."""
+        return self.world.name == 'paper'
+
+    @property
+    def done(self) -> list[RunView]:
+        return [view for view in self.views if view.state is State.DONE]
+
+    def host(self, run: Run) -> str:
+        """The host of a run with what changes it."""
+        name = self.world.hosts.get(run.host, run.host)
+        if run.proxy:
+            name += f' ({self.world.proxies.get(run.proxy, run.proxy)})'
+        if run.protocol == 'mlmp_224':
+            name += ' at 224'
+        return f'{name} + {run.plugin.upper()}' if run.plugin else name
+
+    def backbone(self, run: Run) -> str:
+        return self.world.backbones.get(run.backbone, run.backbone)
+
+    def benchmark(self, run: Run) -> str:
+        return self.world.benchmarks.get(run.benchmark, run.benchmark)
+
+    def benchmarks(self) -> list[str]:
+        """The benchmarks of the runs, in the order of the world."""
+        used = {view.run.benchmark for view in self.views}
+        return [name for name in self.world.benchmarks if name in used]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A variant of a run: what came out, if it did, and what the paper prints.
+
+    Args:
+        view: The run.
+        key: Key of the variant.
+        title: Its name for people.
+        base: mIoU of the host alone.
+        found: What the variant scored.
+        paper: What the paper prints; empty for worlds that it is not about.
+    """
+
+    view: RunView
+    key: str
+    title: str
+    base: float | None
+    found: VariantResult | None
+    paper: Reference
+
+    @property
+    def tpa(self) -> float | None:
+        return None if self.found is None else self.found.tpa.mIoU
+
+    @property
+    def gain(self) -> float | None:
+        return None if self.found is None else self.found.delta.mIoU
+
+
+def entries(views: Sequence[RunView]) -> list[Entry]:
+    """All variants of some runs."""
+    found = []
+    for view in views:
+        result = view.result
+        base = None if result is None or result.host is None else result.host.mIoU
+        for variant in view.run.variants:
+            scored = None if result is None else result.variant(variant.key)
+            printed = reference(view.run, variant.key)
+            found.append(Entry(view, variant.key, variant.title, base, scored, printed))
+    return found
+
+
+def grouped(items: Sequence, key: Callable[..., Key]) -> dict[Key, list]:
+    """Items by a key, in the order in which the keys occur."""
+    groups: dict[Key, list] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
