@@ -1,0 +1,69 @@
+"""MMSegmentation's own ways to a picture, with our configs: the classes have the right names and colours."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mmengine.config import Config
+from mmseg.apis import MMSegInferencer, inference_model, init_model, show_result_pyplot
+
+from tests.apis.tiny import painted, tiny_config
+from tests.configs.tiny import load, shrink
+from tests.world import DEMO
+from tpa_mmseg.datasets import PascalVOC20Dataset
+from tpa_mmseg.demo import scenes
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A shipped config with tiny networks; the data set that it names is not here."""
+    cfg = shrink(load('sclip_vit-b16_voc20'))
+    np.savez(tmp_path / 'text.npz', text_features=cfg.model.host.text_features.numpy())
+    cfg.model.host.text_features = str(tmp_path / 'text.npz')
+    cfg.test_pipeline[1].scale = (512, 64)
+    cfg.dump(tmp_path / 'config.py')
+    return tmp_path / 'config.py'
+
+
+def infer(config: Path | Config, **options) -> MMSegInferencer:
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')  # that no checkpoint is loaded is as it should be
+        return MMSegInferencer(config if isinstance(config, Config) else str(config), device='cpu', **options)
+
+
+def test_init_model_knows_the_classes_of_the_config(config: Path) -> None:
+    model = init_model(str(config), device='cpu')
+    assert model.dataset_meta['classes'] == PascalVOC20Dataset.METAINFO['classes']
+    assert model.dataset_meta['palette'] == [list(colour) for colour in PascalVOC20Dataset.METAINFO['palette']]
+    sample = inference_model(model, painted())
+    picture = show_result_pyplot(model, painted(), sample, show=False)
+    assert picture.shape == painted().shape
+
+
+def test_inferencer_paints_the_classes_of_the_config_not_those_of_cityscapes(config: Path) -> None:
+    inferencer = infer(config)
+    found = inferencer(painted(), return_vis=True, opacity=1.0, with_labels=False)
+    assert inferencer.visualizer.dataset_meta['classes'] == PascalVOC20Dataset.METAINFO['classes']
+    colours = np.array(PascalVOC20Dataset.METAINFO['palette'])[found['predictions']]
+    assert np.array_equal(found['visualization'], colours)
+
+
+def test_names_in_the_host_serve_where_the_config_has_no_data_set() -> None:
+    cfg = tiny_config(class_names=[['tv', 'television'], ['кошка']])
+    model = init_model(cfg, device='cpu')
+    assert model.dataset_meta['classes'] == ('tv', 'кошка')
+    assert len(model.dataset_meta['palette']) == 2
+
+
+def test_wrapped_segmentor_has_the_classes_of_its_data_set() -> None:
+    assert init_model(str(DEMO), device='cpu').dataset_meta['classes'] == tuple(scenes.CLASSES)
+
+
+def test_host_alone_knows_its_classes_too(config: Path) -> None:
+    cfg = Config.fromfile(config)
+    preprocessor = cfg.model.data_preprocessor
+    cfg.model = {**cfg.model.host, 'data_preprocessor': preprocessor}
+    assert init_model(cfg, device='cpu').dataset_meta['classes'] == PascalVOC20Dataset.METAINFO['classes']

@@ -1,0 +1,124 @@
+"""tools/segment.py: what it writes, what it says, what it skips."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.apis.tiny import painted, tiny_config
+from tests.world import run_in_process
+from tpa_mmseg.core import PrototypeBank
+
+
+@pytest.fixture(scope='module')
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp('config') / 'tiny.py'
+    tiny_config().dump(path)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two pictures, a broken one, and something else."""
+    path = tmp_path / 'pictures'
+    path.mkdir()
+    for seed in range(2):
+        Image.fromarray(painted(seed)).save(path / f'{seed}.png')
+    (path / 'broken.jpg').write_bytes(b'\xff\xd8 no picture')
+    (path / 'notes.txt').write_text('no picture', encoding='utf-8')
+    return path
+
+
+def write_video(path: Path, frames: int) -> Path:
+    writer = cv2.VideoWriter(str(path), cv2.VideoWriter_fourcc(*'mp4v'), 10, (64, 48))
+    for seed in range(frames):
+        writer.write(painted(seed, (48, 64)))
+    writer.release()
+    return path
+
+
+def areas(out: Path) -> dict:
+    return json.loads((out / 'areas.json').read_text(encoding='utf-8'))
+
+
+def test_folder_becomes_overlays_labels_comparisons_and_areas(
+    config: Path, folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture
+) -> None:
+    out, bank = tmp_path / 'out', tmp_path / 'bank.safetensors'
+    run_in_process(
+        'segment', folder, '--classes', 'cat; tv, television', '--host', config, '--out', out, '--save-bank', bank
+    )
+    for kind in ('overlays', 'labels', 'comparisons'):
+        assert sorted(path.name for path in (out / kind).iterdir()) == ['0.png', '1.png']
+    report = areas(out)
+    assert report['classes'] == ['cat', 'tv'] and len(report['images']) == 2
+    assert sorted(each['name'] for each in report['skipped']) == ['broken.jpg', 'notes.txt']
+    assert PrototypeBank.load(bank).images == 2
+    said = capfd.readouterr()
+    assert 'Skipped broken.jpg' in said.err and 'Skipped notes.txt' in said.err
+    assert '2 images are in' in said.out and 'Bank of 2 images' in said.out
+
+
+def test_saved_bank_and_pool_take_the_place_of_the_pictures(config: Path, folder: Path, tmp_path: Path) -> None:
+    common = [folder / '0.png', '--classes', 'cat; dog', '--host', config]
+    run_in_process('segment', *common, '--out', tmp_path / 'a', '--pool', folder, '--save-bank', tmp_path / 'bank')
+    assert areas(tmp_path / 'a')['images'][0]['bank_images'] == 2
+
+
+def test_host_alone_has_no_bank_and_no_difference(config: Path, folder: Path, tmp_path: Path) -> None:
+    run_in_process(
+        'segment', folder / '0.png', '--classes', 'cat; dog', '--host', config, '--no-tpa', '--out', tmp_path / 'out'
+    )
+    (entry,) = areas(tmp_path / 'out')['images']
+    assert entry['changed'] == 0 and 'bank_images' not in entry
+
+
+def test_bank_grows_with_the_frames_of_a_video(config: Path, tmp_path: Path) -> None:
+    video = write_video(tmp_path / 'clip.mp4', frames=6)
+    run_in_process('segment', video, '--classes', 'cat; dog', '--host', config, '--every', 2, '--out', tmp_path / 'out')
+    (entry,) = areas(tmp_path / 'out')['videos']
+    assert [frame['bank_images'] for frame in entry['frames']] == [1, 2, 3]
+    assert entry['frames_per_second'] == 5
+    for kind in ('overlays', 'comparisons'):
+        film = cv2.VideoCapture(str(tmp_path / 'out' / kind / 'clip.mp4'))
+        assert film.get(cv2.CAP_PROP_FRAME_COUNT) == 3
+        readable, frame = film.read()
+        assert readable and frame.std() > 10
+    assert np.asarray(Image.open(tmp_path / 'out/labels/clip/000002.png')).shape == (48, 64)
+
+
+def fails(capfd: pytest.CaptureFixture, *args) -> str:
+    """Runs the tool, which must fail, and returns the one line that says why."""
+    with pytest.raises(SystemExit):
+        run_in_process('segment', *args)
+    (said,) = [line for line in capfd.readouterr().err.splitlines() if line.startswith('error: ')]
+    return said
+
+
+@pytest.mark.parametrize(
+    ('args', 'says'),
+    (
+        (['nowhere.png'], 'nowhere.png'),
+        (['nowhere.mp4'], 'nowhere.mp4'),
+        (['{folder}/broken.jpg'], 'broken.jpg'),
+        (['{folder}/0.png', '--bank', 'nowhere.bank'], 'nowhere.bank'),
+        (['{folder}/0.png', '--alpha', '3'], 'alpha'),
+        (['{folder}/0.png', '--host', 'nobody'], "no host 'nobody'"),
+        (['{folder}/0.png', '--host', 'sclip', '--backbone', 'vit-x1'], "'vit-x1'"),
+    ),
+)
+def test_what_a_user_can_mend_is_one_sentence(
+    args: list[str], says: str, config: Path, folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture
+) -> None:
+    args = [arg.format(folder=folder) for arg in args]
+    said = fails(capfd, '--host', config, '--classes', 'cat; dog', '--out', tmp_path / 'out', *args)
+    assert says in said
+
+
+def test_classes_are_asked_for(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
+    assert 'no classes' in fails(capfd, folder, '--out', tmp_path / 'out')
