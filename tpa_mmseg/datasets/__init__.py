@@ -4,6 +4,7 @@ from .benchmarks import COCOObjectDataset, PascalContext59Dataset, PascalContext
 from .pool import Pool, PoolOptions, build_pool
 from .protocol import ScoreAtThisSize
 from .transforms import LoadImage, LoadLabels, SafeResize, harden_pipeline
+from .whole_batches import WholeBatchSampler
 
 __all__ = [
     'COCOObjectDataset',
@@ -16,6 +17,7 @@ __all__ = [
     'PoolOptions',
     'SafeResize',
     'ScoreAtThisSize',
+    'WholeBatchSampler',
     'build_pool',
     'harden_pipeline',
 ]

@@ -52,8 +52,8 @@ class MLMP(NormTraining):
         cls_weight: Weight of the class token's entropy.
         prompt_integration: ``'loss'``: an entropy for each template. ``'text'``: the ablation in which templates are
             averaged from the start and the class token does not count.
-        reset: ``'image'``, or ``'batch'`` as the original has it, with two images to a batch. Several ranks give one
-            rank's numbers only if every batch goes to one of them as a whole.
+        reset: ``'image'``, or ``'batch'`` as the original has it, with two images to a batch. Several ranks then give
+            the numbers of one where the data loader has a :class:`~tpa_mmseg.datasets.WholeBatchSampler`.
         **kwargs: As for :class:`NormTraining`.
     """
 
