@@ -9,12 +9,14 @@ from collections.abc import Sequence
 import torch
 from mmseg.registry import MODELS
 from timm.data import IMAGENET_DEFAULT_MEAN, IMAGENET_DEFAULT_STD
-from timm.models.vision_transformer import VisionTransformer
+from timm.layers import Mlp
+from timm.models.vision_transformer import Block, VisionTransformer
 from timm.models.vision_transformer_sam import VisionTransformerSAM
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..errors import TPAError
 from .base import Encoder, resize
+from .feed_forward import feed_forward, residual
 from .position import RULES, PositionTable, rule_of_family
 from .timm_models import build_network, full_name
 
@@ -95,12 +97,12 @@ class TimmEncoder(Encoder):
         if self.fixed_size:
             return self.network.forward_features(images)
         grid = (images.shape[2] // self.patch, images.shape[3] // self.patch)
-        tokens = self._tokens(images, grid) if self._table else self.network.forward_features(images)
+        tokens = self._tokens(self.embed(images, grid)) if self._table else self.network.forward_features(images)
         patches = tokens[:, self.network.num_prefix_tokens :]
         return patches.transpose(1, 2).unflatten(2, grid)
 
-    def _tokens(self, images: Tensor, grid: tuple[int, int]) -> Tensor:
-        """timm's ``forward_features`` with the position table of our choice: (B, prefix + h * w, D)."""
+    def embed(self, images: Tensor, grid: tuple[int, int]) -> Tensor:
+        """What enters the blocks, with the position table of our choice: (B, prefix + h * w, D)."""
         vit = self.network
         table = self._table.at(vit.pos_embed, grid)
         patches = vit.patch_embed(images).flatten(1, 2)
@@ -109,7 +111,22 @@ class TimmEncoder(Encoder):
             tokens = torch.cat([*prefix, patches + table], dim=1)
         else:
             tokens = torch.cat([*prefix, patches], dim=1) + table
-        return vit.norm(vit.blocks(vit.norm_pre(tokens)))
+        return vit.norm_pre(tokens)
+
+    def _tokens(self, tokens: Tensor) -> Tensor:
+        """The rest of timm's ``forward_features``."""
+        for block in self.network.blocks:
+            tokens = run_block(block, tokens)
+        return self.network.norm(tokens)
 
     def fingerprint(self) -> dict:
         return {**super().fingerprint(), 'model': self.model, 'position': self.position}
+
+
+def run_block(block: nn.Module, tokens: Tensor) -> Tensor:
+    """A frozen block of a vision transformer: (B, T, D) -> (B, T, D). The usual kind takes less memory this way."""
+    if type(block) is not Block or type(block.mlp) is not Mlp or not isinstance(block.mlp.norm, nn.Identity):
+        return block(tokens)
+    mlp = block.mlp
+    tokens = residual(tokens, block.ls1(block.attn(block.norm1(tokens))))
+    return residual(tokens, block.ls2(feed_forward(tokens, block.norm2, mlp.fc1, mlp.act, mlp.fc2)))

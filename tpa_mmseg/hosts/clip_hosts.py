@@ -9,7 +9,7 @@ from torch import Tensor
 from ..errors import TPAError
 from .attention import STRATEGIES, gaussian_prior
 from .clip_host import CLIPHost, as_map, one_of
-from .clip_tower import feed_forward, heads, merge_heads
+from .clip_tower import finish_block, heads, merge_heads, run_block
 from .open_block import OpenBlock, Plugin, attach
 
 
@@ -60,7 +60,7 @@ class LastBlockHost(CLIPHost):
         total = 0
         for block in before:
             total = total + self.last_block(block, tokens, grid)
-            tokens = block(tokens)
+            tokens = run_block(block, tokens)
         return self.tower.project(total + self.last_block(last, tokens, grid))
 
     def last_block(self, block: ResidualAttentionBlock, tokens: Tensor, grid: tuple[int, int]) -> Tensor:
@@ -101,8 +101,7 @@ class LastBlockHost(CLIPHost):
 
     def _write(self, block: ResidualAttentionBlock, tokens: Tensor, mixed: Tensor) -> Tensor:
         """What a block makes of (B, heads, T, d) mixed values and the (B, T, D) tokens that enter it: (B, T, D)."""
-        written = merge_heads(block, mixed)
-        return feed_forward(block, tokens + written) if self.residual else written
+        return finish_block(block, tokens, mixed) if self.residual else merge_heads(block, mixed)
 
     def settings(self) -> dict:
         return {

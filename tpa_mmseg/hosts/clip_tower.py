@@ -9,8 +9,11 @@ import torch.nn.functional as F
 from open_clip.transformer import ResidualAttentionBlock, VisionTransformer
 from torch import Tensor, nn
 
+from ..encoders.feed_forward import feed_forward as wide_layer
+from ..encoders.feed_forward import residual
 from ..encoders.position import RULES, PositionTable
 from ..errors import TPAError
+from .attention import attend
 
 PRECISIONS = {'float32': torch.float32, 'float16': torch.float16, 'bfloat16': torch.bfloat16}
 
@@ -82,7 +85,7 @@ class CLIPTower(nn.Module):
         """(B, 3, H, W) images -> (B, 1 + h w, D) tokens that enter the last ``leave`` blocks."""
         tokens = self.embed(images)
         for block in self.blocks[: len(self.blocks) - leave]:
-            tokens = block(tokens)
+            tokens = run_block(block, tokens)
         return tokens
 
     def project(self, tokens: Tensor) -> Tensor:
@@ -105,4 +108,18 @@ def merge_heads(block: ResidualAttentionBlock, mixed: Tensor) -> Tensor:
 
 def feed_forward(block: ResidualAttentionBlock, tokens: Tensor) -> Tensor:
     """The second half of a block, with its residual connection: (B, T, D) -> (B, T, D)."""
-    return tokens + block.ls_2(block.mlp(block.ln_2(tokens)))
+    mlp = block.mlp
+    return residual(tokens, block.ls_2(wide_layer(tokens, block.ln_2, mlp.c_fc, mlp.gelu, mlp.c_proj)))
+
+
+def finish_block(block: ResidualAttentionBlock, tokens: Tensor, mixed: Tensor) -> Tensor:
+    """What a whole block makes of the (B, T, D) tokens that enter it and its (B, heads, T, d) mixed values."""
+    return feed_forward(block, residual(tokens, merge_heads(block, mixed)))
+
+
+def run_block(block: ResidualAttentionBlock, tokens: Tensor) -> Tensor:
+    """A whole block as CLIP has it, (B, T, D) -> (B, T, D), in which no matrix of all pairs of tokens exists.
+
+    The block's own ``forward`` gives the same, but on a CPU PyTorch writes that matrix out.
+    """
+    return finish_block(block, tokens, attend(*heads(block, tokens)))

@@ -10,7 +10,7 @@ from torch import Tensor
 from ..errors import TPAError
 from .attention import attend
 from .clip_host import CLIPHost, as_map
-from .clip_tower import heads, merge_heads
+from .clip_tower import finish_block, heads, merge_heads
 
 
 @MODELS.register_module()
@@ -63,15 +63,15 @@ class GEM(CLIPHost):
         tokens = path = self.tower.trunk(images, leave=self.depth - 1)
         *before, last = self.tower.blocks[1 - self.depth :]
         for block in before:
+            q, k, v = heads(block, tokens)
             if self.residual:
-                path = path + self.self_self(block, tokens)
-            tokens = block(tokens)
-        written = self.self_self(last, tokens)
+                path = path + self.self_self(block, tokens, q, k, v)
+            tokens = finish_block(block, tokens, attend(q, k, v))
+        written = self.self_self(last, tokens, *heads(last, tokens))
         return self.tower.project(path + written if self.residual else written)
 
-    def self_self(self, block: ResidualAttentionBlock, tokens: Tensor) -> Tensor:
-        """(B, T, D) tokens that enter a block -> (B, T, D) that it writes to the path."""
-        q, k, v = heads(block, tokens)
+    def self_self(self, block: ResidualAttentionBlock, tokens: Tensor, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """(B, T, D) tokens that enter a block and their queries, keys and values -> (B, T, D) written to the path."""
         if self.temperature is None:
             temperature = block.ln_1(tokens).norm(dim=-1).mean(-1)[:, None, None, None] * q.shape[-1] ** -0.5
         else:
