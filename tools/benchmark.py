@@ -16,9 +16,10 @@ import torch
 
 from tpa_mmseg.benchmark.core_cases import core_cases
 from tpa_mmseg.benchmark.host_cases import host_cases
-from tpa_mmseg.benchmark.measure import Case, machine, measure
+from tpa_mmseg.benchmark.measure import CLOCKS, Case, machine, measure
 from tpa_mmseg.benchmark.report import ratio_table, stage_table
 from tpa_mmseg.engine.launch import run_tool
+from tpa_mmseg.errors import TPAError
 from tpa_mmseg.utils import atomic_write
 
 #: What can be measured: a suite gives its cases, tiny ones when asked to be quick.
@@ -31,6 +32,10 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('--json', metavar='FILE', help='also write the report to this file')
     parser.add_argument('--threads', type=int, metavar='N', help='threads of PyTorch (default: its own choice)')
     parser.add_argument('--repeats', type=int, default=5, metavar='N', help='timed repetitions (default: 5)')
+    parser.add_argument(
+        '--clock', default='wall', choices=CLOCKS, help='time that passes, or time of computing: cpu for a busy machine'
+    )
+    parser.add_argument('--only', metavar='TEXT', help='measure only the cases whose name contains this')
     parser.add_argument('--markdown', action='store_true', help='print the table in Markdown')
     parser.add_argument('--quick', action='store_true', help='tiny problems, once: only to see that it runs')
     return parser.parse_args()
@@ -40,14 +45,17 @@ def main() -> None:
     args = parse_args()
     if args.threads:
         torch.set_num_threads(args.threads)
-    about, entries = machine(), []
-    for case in SUITES[args.suite](args.quick):
+    about, entries = {**machine(), 'clock': args.clock}, []
+    cases = [case for case in SUITES[args.suite](args.quick) if (args.only or '') in case.name]
+    if not cases:
+        raise TPAError(f'No case of {args.suite} has {args.only!r} in its name: leave --only out to see all names.')
+    for case in cases:
         print(f'measuring {case.title}, {case.setting} ...', file=sys.stderr, flush=True)
-        entries.append(measure(case, 1 if args.quick else args.repeats))
+        entries.append(measure(case, 1 if args.quick else args.repeats, args.clock))
     print(ratio_table(entries, args.markdown))
     if stages := stage_table(entries, args.markdown):
         print(f'\nWhere the time goes\n{stages}')
-    print('{cpu}, {cores} cores, {threads} threads, PyTorch {torch}, Python {python}'.format(**about))
+    print('{cpu}, {cores} cores, {threads} threads, PyTorch {torch}, Python {python}, {clock} clock'.format(**about))
     if about['load'] > about['cores'] / 2:
         print(f'Other programs were running (load {about["load"]:.1f}): they slow the many short steps of a band most.')
     if args.quick:

@@ -72,7 +72,7 @@ def test_the_tool_writes_the_documented_keys(tmp_path, monkeypatch, capsys):
 
     report = json.loads(file.read_text())
     assert set(report) == {'suite', 'quick', 'machine', 'cases'}
-    assert set(report['machine']) == {'cpu', 'cores', 'load', 'threads', 'torch', 'python'}
+    assert set(report['machine']) == {'cpu', 'cores', 'load', 'threads', 'torch', 'python', 'clock'}
     names = [case['name'] for case in report['cases']]
     assert names == ['lookup_fusion', 'bank_update', 'decode_coco_stuff', 'decode_ade20k', 'decode_voc']
     for case in report['cases']:

@@ -1,13 +1,11 @@
 """The cases of the hosts: an image from pixels to labels, against the same host with everything at full size.
 
-ViT-B/16 with random weights, a 336 x 448 input of a 375 x 500 image. Mask refinement (PAMR), which is the same with and
-without bands, is left out.
+ViT-B/16 with random weights, a 336 x 448 input of a 375 x 500 image, each host with its own defaults.
 """
 
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -16,12 +14,14 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 from mmseg.registry import MODELS
+from mmseg.structures import SegDataSample
 from torch import Tensor
 
-from ..core import FusedScores, Fusion, Lookup, PrototypeBank
+from ..core import FusedScores, Fusion, Lookup, PrototypeBank, ScoreMap
+from ..hosts import Trident
 from ..hosts.clip_host import CLIPHost
 from ..hosts.windows import run_batched
-from .measure import Case
+from .measure import Case, Clock
 from .plain_host import plain_labels
 
 CLIP = {'model': 'ViT-B-16-quickgelu', 'pretrained': None}
@@ -33,27 +33,50 @@ TINY_CLIP = {
     },
     'pretrained': None,
 }
-PROXY = {'type': 'TimmEncoder', 'model': 'vit_base_patch8_224.dino', 'pretrained': False}
-TINY_PROXY = {
-    'type': 'TimmEncoder',
-    'model': {
-        'type': 'VisionTransformer',
-        'img_size': 64,
-        'patch_size': 8,
-        'embed_dim': 32,
-        'depth': 1,
-        'num_heads': 2,
-    },
-    'pretrained': False,
+TINY_SAM = {
+    'embed_dim': 16,
+    'depth': 2,
+    'num_heads': 2,
+    'global_attn_indexes': (1,),
+    'window_size': 3,
+    'image_size': 128,
+    'prompt_dim': 16,
 }
+
+
+def _proxy(model: str | dict) -> dict:
+    return {'type': 'TimmEncoder', 'model': model, 'pretrained': False}
+
+
+def _tiny_proxy(patch: int) -> dict:
+    return _proxy({'img_size': 64, 'patch_size': patch, 'embed_dim': 32, 'depth': 1, 'num_heads': 2})
+
+
+class HostCase(NamedTuple):
+    """A row of the table: a host, its options beyond its defaults, and those of a tiny one."""
+
+    type: str
+    options: dict
+    tiny: dict
+
+
+_SLIDE = {'slide_crop': 64, 'slide_stride': 32}
 HOSTS = {
-    'CLIP': {},
-    'MaskCLIP': {},
-    'SCLIP': {},
-    'ClearCLIP': {},
-    'NACLIP': {'pamr_steps': 0},
-    'GEM': {},
-    'ProxyCLIP': {},
+    'CLIP': HostCase('CLIP', {}, _SLIDE),
+    'MaskCLIP': HostCase('MaskCLIP', {}, {}),
+    'SCLIP': HostCase('SCLIP', {}, _SLIDE),
+    'ClearCLIP': HostCase('ClearCLIP', {}, _SLIDE),
+    'NACLIP': HostCase('NACLIP', {}, _SLIDE),
+    'NACLIP without PAMR': HostCase('NACLIP', {'pamr_steps': 0}, _SLIDE),
+    'GEM': HostCase('GEM', {}, {}),
+    'ProxyCLIP': HostCase(
+        'ProxyCLIP', {'proxy': _proxy('vit_base_patch8_224.dino')}, {**_SLIDE, 'proxy': _tiny_proxy(8)}
+    ),
+    'Trident': HostCase(
+        'Trident',
+        {'proxy': _proxy('vit_base_patch16_224.dino'), 'sam': {'model': 'vit_b', 'checkpoint': False}},
+        {**_SLIDE, 'cos_fac': 3.0, 'proxy': _tiny_proxy(16), 'sam': {'model': TINY_SAM, 'checkpoint': False}},
+    ),
 }
 
 
@@ -90,31 +113,28 @@ class Inputs(NamedTuple):
 def make_inputs(name: str, vocabulary: Vocabulary, tiny: bool) -> Inputs:
     """Builds a host with random weights, and draws an image for it."""
     torch.manual_seed(0)
-    queries = F.normalize(torch.randn(len(vocabulary.query_to_class), 512), dim=1)
-    options = {'prob_thd': 0.1 if vocabulary.background_words > 1 else 0.0, **HOSTS[name]}
-    if name == 'ProxyCLIP':
-        options['proxy'] = TINY_PROXY if tiny else PROXY
-    if tiny:
-        options |= {'slide_crop': 64, 'slide_stride': 32}
-    host = MODELS.build(
-        {
-            'type': name,
-            'clip': TINY_CLIP if tiny else CLIP,
-            'text_features': queries,
-            'query_to_class': vocabulary.query_to_class,
-            **options,
-        }
-    )
+    case = HOSTS[name]
+    config = {
+        'type': case.type,
+        'clip': TINY_CLIP if tiny else CLIP,
+        'text_features': F.normalize(torch.randn(len(vocabulary.query_to_class), 512), dim=1),
+        'query_to_class': vocabulary.query_to_class,
+        'prob_thd': 0.1 if vocabulary.background_words > 1 else 0.0,
+        **case.options,
+        **(case.tiny if tiny else {}),
+    }
     bank = PrototypeBank(vocabulary.classes, 768)
     bank.sums, bank.counts = torch.randn(bank.sums.shape, dtype=torch.float64), bank.counts + 10
     image, size = ((3, 64, 96), (70, 105)) if tiny else ((3, 336, 448), (375, 500))
-    return Inputs(host, torch.randn(image), size, bank, torch.randn(768, image[1] // 14, image[2] // 14))
+    phi = torch.randn(768, image[1] // 14, image[2] // 14)
+    return Inputs(MODELS.build(config), torch.randn(image), size, bank, phi)
 
 
 @torch.no_grad()
 def our_labels(inputs: Inputs) -> Tensor:
     """Labels of the host, our way."""
-    return _scores(inputs, _windows(inputs)).labels()
+    (scores,) = inputs.host.score_maps([inputs.image], [SegDataSample(metainfo={'ori_shape': inputs.size})])
+    return scores.labels()
 
 
 @torch.no_grad()
@@ -123,66 +143,70 @@ def other_labels(inputs: Inputs) -> Tensor:
     return plain_labels(inputs.host, inputs.image, inputs.size)
 
 
-def _windows(inputs: Inputs) -> list[Tensor]:
-    windows = inputs.host.sliding.cut(inputs.image)
-    return run_batched(inputs.host.patch_scores, windows, inputs.host.windows_per_call)
+def _network(inputs: Inputs) -> tuple:
+    """All networks on an image. Returns what :func:`_stitch` takes."""
+    host, image = inputs.host, inputs.image
+    if not isinstance(host, Trident):
+        return (host.score_windows([host.sliding.cut(image)])[0],)
+    windows = run_batched(host.window_maps, host.sliding.cut(host.fit(image)), host.windows_per_call)
+    return windows, host.sam(host.sam_image(image, None, inputs.size), embed=False)
 
 
-def _scores(inputs: Inputs, maps: list[Tensor]):
-    return inputs.host.decode(maps, inputs.image, inputs.size)
+def _stitch(inputs: Inputs, maps: list[Tensor], *sam) -> ScoreMap:
+    """From what windows give to the scores of the image; Trident's mixing by SAM is part of it."""
+    host, image = inputs.host, inputs.image
+    if sam:
+        canvas = host.splice(maps, tuple(host.fit(image).shape[-2:]))
+        maps = list(host.cosines(host.features_of(canvas, sam)))
+    return host.decode(maps, image, inputs.size)
 
 
 @torch.no_grad()
-def stages(inputs: Inputs, repeats: int) -> dict[str, float]:
+def stages(inputs: Inputs, repeats: int, clock: Clock) -> dict[str, float]:
     """Median seconds of each stage of an image: network, stitching, decoding, and what TPA adds to decoding."""
-    network, maps = _timed(partial(_windows, inputs), repeats)
-    stitching, scores = _timed(partial(_scores, inputs, maps), repeats)
-    decoding, _ = _timed(scores.labels, repeats)
+    timed = partial(_timed, repeats=repeats, clock=clock)
+    network, found = timed(partial(_network, inputs))
+    stitching, scores = timed(partial(_stitch, inputs, *found))
+    decoding, _ = timed(scores.labels)
     prototypes = inputs.bank.prototypes()
 
-    def with_tpa() -> Tensor:
+    def with_tpa() -> tuple[Tensor, Tensor]:
         return FusedScores(scores, Lookup(prototypes, inputs.phi, inputs.size), Fusion()).both_labels()
 
-    both, _ = _timed(with_tpa, repeats)
+    both, _ = timed(with_tpa)
     return {'network': network, 'stitching': stitching, 'decoding': decoding, 'TPA': max(0.0, both - decoding)}
 
 
-def _timed(run: Callable, repeats: int) -> tuple[float, object]:
+def _timed(run: Callable, repeats: int, clock: Clock) -> tuple[float, object]:
     """Median seconds after a warm-up, and what came out."""
     out, times = run(), []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = clock()
         out = run()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return statistics.median(times), out
 
 
 def host_cases(quick: bool = False) -> list[Case]:
     """The cases with their targets. Args: quick: tiny models, only to see that everything runs."""
-    cases = []
-    for name in HOSTS:
-        for vocabulary in VOCABULARIES:
-            demanding = vocabulary.classes > 100 or vocabulary.background_words > 1
-            cases.append(
-                Case(
-                    f'{name}, {vocabulary}',
-                    name,
-                    'window by window, full tensors',
-                    str(vocabulary),
-                    _cached(name, vocabulary, quick),
-                    partial(make_inputs, name, vocabulary, True),
-                    our_labels,
-                    other_labels,
-                    times_faster=1.3 if demanding else 1.0,
-                    memory_ratio=1 / 3,
-                    stages=stages,
-                )
-            )
-    return cases
+    return [_case(name, vocabulary, quick) for name in HOSTS for vocabulary in VOCABULARIES]
 
 
-def _cached(name: str, vocabulary: Vocabulary, tiny: bool) -> Callable[[], Inputs]:
-    return partial(_last_inputs, name, vocabulary, tiny)
+def _case(name: str, vocabulary: Vocabulary, tiny: bool) -> Case:
+    demanding = vocabulary.classes > 100 or vocabulary.background_words > 1
+    return Case(
+        f'{name}, {vocabulary}',
+        name,
+        'window by window, full tensors',
+        str(vocabulary),
+        partial(_last_inputs, name, vocabulary, tiny),
+        partial(make_inputs, name, vocabulary, True),
+        our_labels,
+        other_labels,
+        times_faster=1.3 if demanding else 1.0,
+        memory_ratio=1 / 3,
+        stages=stages,
+    )
 
 
 @lru_cache(maxsize=1)
