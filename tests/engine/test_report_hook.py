@@ -34,7 +34,8 @@ def test_results_hold_both_scores_the_bank_and_the_anchors_of_each_class(tmp_pat
     write_images(tmp_path)
     run(tmp_path, NoisyTruth(bank=BANK), REPORT)
     results = strict_json(tmp_path / 'work' / 'results.json')
-    assert set(results) == {'host', 'tpa', 'delta', 'per_class', 'bank', 'config'}
+    assert set(results) == {'host', 'tpa', 'delta', 'per_class', 'bank', 'seconds_per_image', 'config'}
+    assert results['seconds_per_image'] > 0
     # One and two of eleven labelled rows are wrong.
     assert (results['host']['aAcc'], results['tpa']['aAcc'], results['delta']['aAcc']) == (81.82, 90.91, 9.09)
     assert [entry['anchors'] for entry in results['per_class']] == [7, 0, 5]
@@ -48,7 +49,7 @@ def test_plain_segmentor_has_no_tpa_part(tmp_path):
     write_images(tmp_path)
     run(tmp_path, NoisyTruth(with_host=False), REPORT)
     results = strict_json(tmp_path / 'work' / 'results.json')
-    assert set(results) == {'host', 'per_class', 'bank', 'config'}
+    assert set(results) == {'host', 'per_class', 'bank', 'seconds_per_image', 'config'}
     assert results['host']['aAcc'] == 90.91
     assert results['bank'] is None
 

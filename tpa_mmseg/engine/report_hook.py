@@ -37,7 +37,11 @@ class ReportHook(Hook):
         reports = [m.report for m in runner.test_loop.evaluator.metrics if isinstance(m, HostTPAMetric) and m.report]
         if not is_main_process() or not reports:
             return
-        report = {**with_bank(reports[0], _bank_summary(runner)), 'config': _config_name(runner)}
+        report = {
+            **with_bank(reports[0], _bank_summary(runner)),
+            'seconds_per_image': _seconds_per_image(runner),
+            'config': _config_name(runner),
+        }
         path = Path(runner.work_dir) / self.file_name
         with atomic_write(path, 'w') as file:
             json.dump(report, file, indent=2, ensure_ascii=False, allow_nan=False)
@@ -63,6 +67,13 @@ def with_bank(report: dict, bank: dict | None) -> dict:
 def _bank_summary(runner: Runner) -> dict | None:
     model = runner.model.module if is_model_wrapper(runner.model) else runner.model
     return model.bank_summary() if hasattr(model, 'bank_summary') else None
+
+
+def _seconds_per_image(runner: Runner) -> float:
+    """The time from one test batch to the next, its loading included, for each of its images."""
+    # MMEngine's IterTimerHook measures it, on every rank for itself.
+    seconds = runner.message_hub.get_scalar('test/time').mean()
+    return round(float(seconds) / (runner.test_dataloader.batch_size or 1), 4)
 
 
 def _config_name(runner: Runner) -> str | None:

@@ -49,10 +49,17 @@ def panel_size(height: int, width: int) -> tuple[int, int]:
     return max(_THIN, round(height * factor)), max(_THIN, round(width * factor))
 
 
-def compose(panels: Sequence[Panel], legends: Sequence[Legend]) -> Image.Image:
-    """Puts panels of one size side by side (strips below each other), and the legends below them."""
+def compose(panels: Sequence[Panel], legends: Sequence[Legend], columns: int | None = None) -> Image.Image:
+    """Puts panels of one size into a grid, and the legends below them.
+
+    Args:
+        panels: The panels, row by row.
+        legends: What their colours mean.
+        columns: Panels of a row; by default all side by side, and strips below each other.
+    """
     width, height = panels[0].image.size
-    columns = 1 if width > _STRIP_ASPECT * height else len(panels)
+    if columns is None:
+        columns = 1 if width > _STRIP_ASPECT * height else len(panels)
     # The text grows with the canvas, because a wide picture is printed smaller.
     size = min(36, max(14, columns * width // 85))
     gap, line = size // 2, round(1.5 * size)
