@@ -43,13 +43,30 @@ HOSTS = {
         'https://arxiv.org/abs/2411.09219',
     ),
 }
-# What may follow a host's name in a config's: for people, and where the paper has its numbers.
+
+
+class Variant(NamedTuple):
+    """What may follow a host's name in a config's.
+
+    Args:
+        title: For people.
+        row: Where the paper has its numbers.
+        plugin: The plug-in in the host, whose rows are named after it.
+    """
+
+    title: str = ''
+    row: dict[str, str] = {}
+    plugin: str | None = None
+
+
 VARIANTS = {
-    '': ('', {}),
-    'sam': (' with SAM', {'proxy': 'sam'}),
-    'mae': (' with MAE', {'proxy': 'mae'}),
-    'dinov2': (' with DINOv2', {'proxy': 'dinov2'}),
-    '224': (' at 224', {'protocol': 'mlmp_224'}),
+    '': Variant(),
+    'sam': Variant(' with SAM', {'proxy': 'sam'}),
+    'mae': Variant(' with MAE', {'proxy': 'mae'}),
+    'dinov2': Variant(' with DINOv2', {'proxy': 'dinov2'}),
+    'fsa': Variant(' + FSA', plugin='fsa'),
+    'resclip': Variant(' + ResCLIP', plugin='resclip'),
+    '224': Variant(' at 224', {'protocol': 'mlmp_224'}),
 }
 INTRODUCTION = """\
 # Configs
@@ -64,6 +81,10 @@ SECTIONS = {
     'ProxyCLIP with other encoders inside': (
         "The encoder inside ProxyCLIP takes the place of DINO; the bank's encoder stays DINOv2.",
         {'sam', 'mae', 'dinov2'},
+    ),
+    'Hosts with a plug-in inside': (
+        'The first number is that of the host with its plug-in. TPA around both is in the paper for one row alone.',
+        {'fsa', 'resclip'},
     ),
     "MLMP's protocol": (
         'Image and label are resized to 224 x 224 (Cityscapes: 1120 x 560) and scored at that size, with one prompt, '
@@ -94,11 +115,19 @@ class Entry(NamedTuple):
 
     @property
     def title(self) -> str:
-        return f'{HOSTS[self.host][0]}{VARIANTS[self.variant][0]}, {BACKBONES[self.backbone]}'
+        return f'{HOSTS[self.host][0]}{VARIANTS[self.variant].title}, {BACKBONES[self.backbone]}'
 
     def paper(self, method: str) -> float | None:
-        """mIoU in the paper; None where it has a dash."""
-        return scores(self.host, self.backbone, method, **VARIANTS[self.variant][1])[self.benchmark]
+        """mIoU of the host with its plug-in, ``'base'``, or with ``'tpa'`` as well; None where the paper has none."""
+        _, row, plugin = VARIANTS[self.variant]
+        if plugin is None:
+            return scores(self.host, self.backbone, method, **row)[self.benchmark]
+        if method == 'tpa':
+            plugin, row = f'{plugin}+tpa', {'protocol': 'standard', **row}
+        try:
+            return scores(self.host, self.backbone, plugin, **row)[self.benchmark]
+        except KeyError:
+            return None
 
 
 def find_entries() -> list[Entry]:
@@ -133,7 +162,8 @@ def render_table(entries: list[Entry]) -> str:
 def render_cell(entry: Entry | None) -> str:
     if entry is None:
         return '–'
-    return f'[{entry.paper("base")} → {entry.paper("tpa")}]({entry.path.relative_to(CONFIGS)})'
+    numbers = ('–' if score is None else str(score) for score in (entry.paper('base'), entry.paper('tpa')))
+    return f'[{" → ".join(numbers)}]({entry.path.relative_to(CONFIGS)})'
 
 
 def metafile(host: str, entries: list[Entry]) -> dict:
@@ -151,16 +181,19 @@ def metafile(host: str, entries: list[Entry]) -> dict:
                     {
                         'Task': 'Semantic Segmentation',
                         'Dataset': BENCHMARKS[entry.benchmark],
-                        'Metrics': {
-                            'mIoU of the host (paper)': entry.paper('base'),
-                            'mIoU with TPA (paper)': entry.paper('tpa'),
-                        },
+                        'Metrics': metrics(entry),
                     }
                 ],
             }
             for entry in entries
         ],
     }
+
+
+def metrics(entry: Entry) -> dict[str, float]:
+    """The numbers of a config that the paper has."""
+    found = {'mIoU of the host (paper)': entry.paper('base'), 'mIoU with TPA (paper)': entry.paper('tpa')}
+    return {name: score for name, score in found.items() if score is not None}
 
 
 def generate() -> dict[Path, str]:

@@ -93,6 +93,23 @@ TRIDENT = {
     'cityscapes': (688, 224, 0, 0.1, 3.0, False, 19),
     'ade20k': (576, 224, 0, 0.05, 1.2, False, 150),
 }
+# What FSA changes in ProxyCLIP's settings.
+FSA_IN_PROXYCLIP = {
+    'context60': {'prob_thd': 0.14},
+    'coco_object': {'prob_thd': 0.30},
+    'cityscapes': {'stride': 80},
+}
+# short side, window, stride, prob_thd, queries, lambda_r, tau_s, lambda_s, temp_thd
+RESCLIP = {
+    'voc21': (336, WHOLE, None, 0.1, 56, 0.3, 2.2, 0.7, 0.50),
+    'context60': (336, 224, 112, 0.1, 60, 0.3, 1.8, 0.7, 0.30),
+    'coco_object': (336, 224, 112, 0.1, 113, 0.4, 1.8, 0.7, 0.11),
+    'voc20': (336, WHOLE, None, 0, 30, 0.6, 2.1, 0.6, 0.10),
+    'context59': (336, 224, 112, 0, 59, 0.4, 1.8, 0.7, 0.25),
+    'coco_stuff164k': (336, 224, 112, 0, 171, 0.4, 1.8, 0.7, 0.11),
+    'cityscapes': (560, 224, 112, 0, 19, 0.2, 2.1, 0.6, 0.10),
+    'ade20k': (336, 224, 112, 0, 150, 0.3, 2.1, 0.7, 0.25),
+}
 
 BACKBONES = {
     'vit-b16': ('ViT-B-16-quickgelu', 'openai'),
@@ -112,7 +129,15 @@ ROWS = {
     'proxyclip': ('vit-b16', 'vit-l14', 'vit-h14'),
     'trident': ('vit-b16', 'vit-h14'),
 }
-
+# Host and plug-in inside it: backbones.
+PLUGINS = {
+    ('sclip', 'fsa'): ('vit-b16', 'vit-l14'),
+    ('clearclip', 'fsa'): ('vit-b16', 'vit-l14'),
+    ('proxyclip', 'fsa'): ('vit-b16', 'vit-l14', 'vit-h14'),
+    ('sclip', 'resclip'): ('vit-b16',),
+    ('clearclip', 'resclip'): ('vit-b16',),
+    ('naclip', 'resclip'): ('vit-b16',),
+}
 # What holds for a host on every benchmark, under the names that ``settings`` of a host and Trident's refinement use.
 ALWAYS = {
     'sclip': {'attention': 'csa', 'residual': True, 'upsamplings': 1, 'pamr': None},
@@ -140,10 +165,14 @@ ALWAYS = {
 PADDING = {'sclip': 1, 'clearclip': 'patch', 'naclip': 1, 'proxyclip': 56, 'trident': 1}
 
 
-def expected(host: str, variant: str, benchmark: str) -> dict:
+def expected(host: str, variant: str, backbone: str, benchmark: str) -> dict:
     """Everything that a config of a host has to say about a benchmark."""
     if variant == '224':
         return _mlmp(benchmark)
+    if variant == 'resclip':
+        return _resclip(host, benchmark)
+    if variant == 'fsa':
+        return _fsa(host, backbone, benchmark)
     crop, area, more = 336, None, {}
     if host == 'sclip':
         side, crop, stride, scale, prob, area, queries = SCLIP[benchmark]
@@ -181,4 +210,36 @@ def _mlmp(benchmark: str) -> dict:
         'prob_thd': 0,
         'area_thd': None,
         'queries': NACLIP[benchmark][-1],
+    }
+
+
+def _fsa(host: str, backbone: str, benchmark: str) -> dict:
+    """FSA's own settings inside ProxyCLIP; inside other hosts theirs."""
+    sharpness = 2.3 if backbone == 'vit-h14' else 3.0
+    plugin = {'type': 'FSA', 'sharpness': sharpness, 'keep': 0.45, 'patch_scale': 20, 'uniform_scale': 35}
+    changed = FSA_IN_PROXYCLIP.get(benchmark, {}) if host == 'proxyclip' else {}
+    return {**expected(host, '', backbone, benchmark), **changed, 'plugin': plugin}
+
+
+def _resclip(host: str, benchmark: str) -> dict:
+    """One set of settings for all hosts, their own included."""
+    side, crop, stride, prob, queries, lambda_r, tau_s, lambda_s, temp_thd = RESCLIP[benchmark]
+    pamr = {'pamr_steps': 10, 'pamr_dilations': [8, 16]}
+    sfr = {'scale': tau_s, 'weight': lambda_s, 'temp_thd': temp_thd, 'connectivity': 'partial', 'gaussian_std': 5}
+    return {
+        **ALWAYS[host],
+        'logit_scale': 40,
+        'upsamplings': 2,
+        'scale': (2048, side),
+        'keep_ratio': True,
+        'crop': crop,
+        'stride': stride,
+        'prob_thd': prob,
+        'area_thd': None,
+        'queries': queries,
+        'plugin': {
+            'type': 'ResCLIP',
+            'rcs': {'scale': 2.0, 'weight': lambda_r, 'blocks': [5, 6, 7, 8]},
+            'sfr': {**sfr, **pamr},
+        },
     }

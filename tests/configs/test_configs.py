@@ -26,7 +26,12 @@ PROXIES = [
     for proxy, backbone, name in itertools.product(('sam', 'mae', 'dinov2'), settings.BACKBONES, BENCHMARKS)
 ]
 PROTOCOL = [f'naclip-224_vit-l14_{name}' for name in BENCHMARKS if name != 'ade20k']
-ALL = MAIN + PROXIES + PROTOCOL
+PLUGINS = [
+    f'{host}-{plugin}_{backbone}_{name}'
+    for (host, plugin), backbones in settings.PLUGINS.items()
+    for backbone, name in itertools.product(backbones, BENCHMARKS)
+]
+ALL = MAIN + PROXIES + PROTOCOL + PLUGINS
 
 
 def parse(name: str) -> tuple[str, str, str, str]:
@@ -39,10 +44,17 @@ def parse(name: str) -> tuple[str, str, str, str]:
 def test_every_row_of_the_paper_has_its_configs() -> None:
     there = {path.stem for host in settings.ROWS for path in (CONFIGS / host).glob('*.py')}
     assert there == set(ALL)
-    assert (len(MAIN), len(PROXIES), len(PROTOCOL)) == (88, 72, 7)
+    assert (len(MAIN), len(PROXIES), len(PROTOCOL), len(PLUGINS)) == (88, 72, 7, 80)
     rows = paper.tables()['tables']
     in_main = {(r['host'], r['backbone']) for name in ('main_b16', 'main_l14_h14') for r in rows[name]}
     assert in_main == {parse(name)[::2] for name in MAIN}
+    in_host = {
+        (r['host'], r['method'], r['backbone'])
+        for name in ('main_b16', 'main_l14_h14')
+        for r in rows[name]
+        if r['method'] in ('fsa', 'resclip')
+    }
+    assert in_host == {parse(name)[:3] for name in PLUGINS}
     in_vfm = {(r['vfm'], r['backbone']) for name in ('vfm_b16', 'vfm_l14_h14') for r in rows[name]}
     assert in_vfm == {parse(name)[1:3] for name in PROXIES}
     mlmp = paper.scores('naclip', 'vit-l14', 'tpa', protocol='mlmp_224')
@@ -55,7 +67,7 @@ def test_config_says_what_the_original_does(name: str) -> None:
     cfg = load(name)
     check_models(cfg, host, variant, backbone)
     check_data(cfg, benchmark, variant)
-    expected = settings.expected(host, variant, benchmark)
+    expected = settings.expected(host, variant, backbone, benchmark)
     check_pipeline(cfg, expected)
     assert len(class_names(cfg.model.host).queries) == expected['queries']
     if host == 'trident':
@@ -68,7 +80,8 @@ def check_models(cfg: Config, host: str, variant: str, backbone: str) -> None:
     clip = cfg.model.host.clip
     assert (clip.model, clip.pretrained) == settings.BACKBONES[backbone]
     if host == 'proxyclip':
-        assert cfg.model.host.proxy == {'type': 'TimmEncoder', 'model': settings.PROXIES[variant]}
+        proxy = settings.PROXIES.get(variant, settings.PROXIES[''])
+        assert cfg.model.host.proxy == {'type': 'TimmEncoder', 'model': proxy}
     if host == 'trident':
         assert cfg.model.host.proxy == {'type': 'TimmEncoder', 'model': 'vit_base_patch16_224.dino'}
         assert cfg.model.host.sam == {'model': 'vit_b'}
@@ -148,6 +161,8 @@ def test_settings_of_a_benchmark_are_stated_once() -> None:
     for name in ALL:
         host, variant, backbone, benchmark = parse(name)
         text = (CONFIGS / host / f'{name}.py').read_text(encoding='utf-8')
-        derived = variant in ('sam', 'mae', 'dinov2') or (backbone != 'vit-b16' and variant == '')
+        # ResCLIP has NACLIP's protocol, and tests other hosts by it as well.
+        own = (host, variant) in (('sclip', 'resclip'), ('clearclip', 'resclip'))
+        derived = not own and variant != '224' and (backbone != 'vit-b16' or variant != '')
         assert ('class_names' not in text) == derived
         assert len(text.splitlines()) <= (4 if derived else 15)

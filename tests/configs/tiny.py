@@ -28,7 +28,9 @@ def shrink(cfg: Config) -> Config:
     """Puts tiny models with the patches of the real ones into a config."""
     host = cfg.model.host
     host.text_features = torch.randn(len(class_names(host).queries), WIDTH)
-    host.clip.update(model=clip(patch=int(host.clip.model.split('-')[2])), pretrained=None)
+    # ResCLIP reads the blocks 5 to 8.
+    layers = 10 if host.get('plugin', {}).get('type') == 'ResCLIP' else 1
+    host.clip.update(model=clip(int(host.clip.model.split('-')[2]), layers), pretrained=None)
     encoders = [cfg.model.encoder, *([host.proxy] if 'proxy' in host else [])]
     for encoder in encoders:
         encoder.update(model=vit(encoder.model), pretrained=False)
@@ -43,11 +45,12 @@ def class_names(host: ConfigDict) -> ClassNames:
         return ClassNames.read(host.class_names)
 
 
-def clip(patch: int) -> dict:
+def clip(patch: int, layers: int) -> dict:
     """open_clip's config of a CLIP."""
+    vision = {'image_size': 2 * patch, 'patch_size': patch, 'layers': layers, 'width': WIDTH, 'head_width': 8}
     return {
         'embed_dim': WIDTH,
-        'vision_cfg': {'image_size': 2 * patch, 'patch_size': patch, 'layers': 1, 'width': WIDTH, 'head_width': 8},
+        'vision_cfg': vision,
         'text_cfg': {'context_length': 8, 'vocab_size': 8, 'width': WIDTH, 'heads': 1, 'layers': 1},
     }
 

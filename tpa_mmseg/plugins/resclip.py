@@ -16,7 +16,7 @@ from ..errors import TPAError
 from ..hosts.attention import attend
 from ..hosts.clip_host import CLIPHost
 from ..hosts.clip_hosts import LastBlockHost
-from ..hosts.clip_tower import CLIPTower, heads
+from ..hosts.clip_tower import CLIPTower, heads, run_block
 from ..hosts.open_block import OpenBlock, Plugin
 from .resclip_feedback import Feedback
 
@@ -91,7 +91,7 @@ class ResCLIP(Plugin):
         for index, block in enumerate(tower.blocks[:-1]):
             if index in read:
                 kept.append(heads(block, tokens)[:2])
-            tokens = block(tokens)
+            tokens = run_block(block, tokens)
         return tokens, kept
 
     def _mix(self, block: OpenBlock, cross: Tensor | None, semantic: Tensor | None = None) -> Tensor:

@@ -1,0 +1,4 @@
+"""ProxyCLIP with FSA inside and CLIP ViT-H/14 on ADE20K."""
+
+_base_ = 'proxyclip-fsa_vit-b16_ade20k.py'
+model = dict(host=dict(clip=_base_.backbones.vit_h14, plugin=dict(sharpness=2.3)))

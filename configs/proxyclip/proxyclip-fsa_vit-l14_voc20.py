@@ -1,0 +1,4 @@
+"""ProxyCLIP with FSA inside and CLIP ViT-L/14 on VOC20."""
+
+_base_ = 'proxyclip-fsa_vit-b16_voc20.py'
+model = dict(host=dict(clip=_base_.backbones.vit_l14))
