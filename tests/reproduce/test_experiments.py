@@ -1,0 +1,90 @@
+"""The plan is that of the paper, and every run has its config."""
+
+from __future__ import annotations
+
+import pytest
+
+from tpa_mmseg import paper
+from tpa_mmseg.errors import TPAError
+from tpa_mmseg.reproduce import EXPERIMENTS, WORLDS, plan, world_of
+
+COUNTS = {
+    'main': 88,
+    'vfm': 72,
+    'components': 3,
+    'k': 3,
+    'extractor': 8,
+    'composition': 30,
+    'bank-size': 3,
+    'repetition': 8,
+    'overlap': 3,
+    'cost': 3,
+    'pictures': 3,
+}
+
+
+def test_experiments_have_the_runs_of_the_paper() -> None:
+    assert {name: len(plan(name)) for name in EXPERIMENTS} == COUNTS
+
+
+@pytest.mark.parametrize('world', WORLDS)
+def test_every_run_has_its_config_and_a_folder_of_its_own(world: str) -> None:
+    for name in EXPERIMENTS:
+        runs = plan(name, world)
+        assert runs
+        assert len({run.name for run in runs}) == len(runs)
+        missing = [run.name for run in runs if not world_of(world).config(run).is_file()]
+        assert missing == []
+
+
+@pytest.mark.parametrize('world', WORLDS)
+def test_variants_of_a_run_have_different_keys(world: str) -> None:
+    for name in EXPERIMENTS:
+        for run in plan(name, world):
+            keys = [variant.key for variant in run.variants]
+            assert len(set(keys)) == len(keys)
+
+
+def test_main_table_has_the_eleven_rows_of_the_paper() -> None:
+    rows = {(run.host, run.backbone) for run in plan('main')}
+    assert len(rows) == 11
+    assert ('trident', 'vit-h14') in rows
+    assert ('trident', 'vit-l14') not in rows
+
+
+def test_filters_leave_what_they_name() -> None:
+    runs = plan('main', hosts=['naclip'], backbones=['vit-b16'], benchmarks=['voc21', 'ade20k'])
+    assert [run.name for run in runs] == ['naclip_vit-b16_voc21', 'naclip_vit-b16_ade20k']
+
+
+def test_composition_leaves_out_what_the_protocol_has_not() -> None:
+    assert 'ade20k' not in {run.benchmark for run in plan('composition') if run.protocol == 'mlmp_224'}
+    assert {run.plugin for run in plan('composition')} == {None, 'fsa', 'mlmp'}
+
+
+@pytest.mark.parametrize(
+    'arguments, expected',
+    [
+        ({'experiment': 'everything'}, "no experiment 'everything'"),
+        ({'experiment': 'main', 'world': 'moon'}, "no world 'moon'"),
+        ({'experiment': 'main', 'benchmarks': ['voc']}, '--dataset voc'),
+        ({'experiment': 'main', 'hosts': ['nobody']}, '--host nobody'),
+    ],
+)
+def test_what_is_unknown_is_named(arguments: dict, expected: str) -> None:
+    with pytest.raises(TPAError, match=expected):
+        plan(**arguments)
+
+
+def test_numbers_of_images_are_known_for_all_benchmarks() -> None:
+    assert world_of('paper').images == {
+        'voc21': 1449,
+        'voc20': 1449,
+        'context60': 5104,
+        'context59': 5104,
+        'coco_object': 5000,
+        'coco_stuff164k': 5000,
+        'cityscapes': 500,
+        'ade20k': 2000,
+    }
+    assert set(paper.BENCHMARKS) == set(world_of('paper').images)

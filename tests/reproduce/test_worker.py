@@ -1,0 +1,93 @@
+"""A worker finishes what it can: a failure says why and does not stop the rest, and nothing is done twice."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.reproduce.demo_world import demo_world, use
+from tpa_mmseg.reproduce import RunFolder, State, collect, plan
+from tpa_mmseg.reproduce.world import World
+from tpa_mmseg.reproduce.worker import Task, work
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """Two runs of which the second's data are not there."""
+    sound = demo_world(tmp_path, count=3, pool=2)
+    text = sound.config(None).read_text(encoding='utf-8')
+    broken = tmp_path / 'broken.py'
+    broken.write_text(text.replace(str(tmp_path / 'scenes'), str(tmp_path / 'gone')), encoding='utf-8')
+    configs = {'dusk': broken, 'dawn': sound.config(None)}
+    return use(replace(sound, config=lambda run: configs[run.benchmark]), monkeypatch)
+
+
+def task(work_dir: Path, batch: str = 'one', **options) -> Task:
+    return Task(experiments=('main',), world='demo', work_dir=work_dir, batch=batch, **options)
+
+
+def test_failure_says_why_and_does_not_stop_the_rest(world: World, tmp_path: Path) -> None:
+    assert work(task(tmp_path / 'runs')) == 2
+    views = {view.run.benchmark: view for view in collect('demo', tmp_path / 'runs', ['main'])}
+    assert views['dusk'].state is State.FAILED
+    assert 'gone, which' in views['dusk'].error and 'prepare the data' in views['dusk'].error
+    assert 'TPAError' in views['dusk'].folder.log.read_text(encoding='utf-8')
+    assert views['dawn'].state is State.DONE
+    assert views['dawn'].result.images == 3
+    assert views['dawn'].result.variant('full').bank.images == 2
+
+
+def test_finished_run_keeps_its_config_and_is_not_run_again(world: World, tmp_path: Path) -> None:
+    work(task(tmp_path / 'runs', benchmarks=('dawn',)))
+    folder = RunFolder.of(plan('main', 'demo', benchmarks=['dawn'])[0], tmp_path / 'runs')
+    assert 'TPASegmentor' in folder.config.read_text(encoding='utf-8')
+    assert (folder.progress().images, folder.progress().total) == (3, 3)
+    assert work(task(tmp_path / 'runs', 'two', benchmarks=('dawn',))) == 0
+
+
+def test_worker_stops_at_its_limit(world: World, tmp_path: Path) -> None:
+    assert work(task(tmp_path / 'runs', limit=1)) == 1
+    states = [view.state for view in collect('demo', tmp_path / 'runs', ['main'])]
+    assert states == [State.FAILED, State.WAITING]
+
+
+def test_settings_of_the_command_line_reach_the_config(world: World, tmp_path: Path) -> None:
+    options = {'custom_hooks.0.pool.size': 1}
+    work(task(tmp_path / 'runs', benchmarks=('dawn',), cfg_options=options))
+    (view,) = (view for view in collect('demo', tmp_path / 'runs', ['main']) if view.run.benchmark == 'dawn')
+    assert view.result.variant('full').bank.images == 1
+
+
+def test_task_survives_the_trip_to_another_process(tmp_path: Path) -> None:
+    given = task(tmp_path, hosts=('fcn',), cfg_options={'a.b': [1, 2]}, limit=3)
+    restored = Task.from_json(given.to_json())
+    assert json.loads(restored.to_json()) == json.loads(given.to_json())
+    assert restored.work_dir == tmp_path
+
+
+@pytest.mark.parametrize('experiment', ['repetition', 'overlap', 'pictures', 'bank-size'])
+def test_experiments_that_need_more_than_scores_leave_their_data(world: World, tmp_path: Path, experiment: str) -> None:
+    use_sound = replace(world, ablation_benchmarks=('dawn',))
+    with pytest.MonkeyPatch.context() as patch:
+        use(use_sound, patch)
+        given = replace(task(tmp_path / 'runs', benchmarks=('dawn',)), experiments=(experiment,))
+        assert work(given) == 1
+        (view,) = (v for v in collect('demo', tmp_path / 'runs', [experiment]) if v.run.benchmark == 'dawn')
+    assert view.error is None
+    if experiment == 'repetition':
+        labels, anchors = view.result.repetition
+        assert (labels.source, labels.sizes[-1], anchors.source, anchors.sizes[-1]) == ('labels', 3, 'anchors', 2)
+        assert view.result.host is None
+    elif experiment == 'overlap':
+        assert [split.key for split in view.result.overlap] == ['high', 'random', 'low']
+        assert view.result.images == view.result.overlap[0].evaluation_images == 2
+        assert [variant.value for variant in view.result.variants] == [s.overlap for s in view.result.overlap]
+    elif experiment == 'pictures':
+        assert {picture.kind for picture in view.result.pictures} == {'comparison', 'anchors'}
+        assert all((view.folder.path / picture.file).is_file() for picture in view.result.pictures)
+    else:
+        images = [variant.bank.images for variant in view.result.variants]
+        assert images == sorted(images) and images[-1] == 2
