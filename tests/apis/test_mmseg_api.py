@@ -12,9 +12,9 @@ from mmseg.apis import MMSegInferencer, inference_model, init_model, show_result
 
 from tests.apis.tiny import painted, tiny_config
 from tests.configs.tiny import load, shrink
-from tests.world import DEMO
+from tests.world import FCN
 from tpa_mmseg.datasets import PascalVOC20Dataset
-from tpa_mmseg.demo import scenes
+from tpa_mmseg.miniature.world import CLASSES
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_names_in_the_host_serve_where_the_config_has_no_data_set() -> None:
 
 
 def test_wrapped_segmentor_has_the_classes_of_its_data_set() -> None:
-    assert init_model(str(DEMO), device='cpu').dataset_meta['classes'] == tuple(scenes.CLASSES)
+    assert init_model(str(FCN), device='cpu').dataset_meta['classes'] == CLASSES
 
 
 def test_host_alone_knows_its_classes_too(config: Path) -> None:

@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 from tests.apis.tiny import painted, tiny_config, tiny_segmenter
-from tests.world import DEMO
+from tests.world import FCN
 from tpa_mmseg.apis import Segmenter
 from tpa_mmseg.core import PrototypeBank
 from tpa_mmseg.errors import TPAError
@@ -212,8 +212,8 @@ def test_show_opens_the_comparison(segmenter: Segmenter, monkeypatch: pytest.Mon
 
 
 def test_config_with_classes_of_its_own_needs_none() -> None:
-    demo = Segmenter(host=DEMO, progress=False)
-    result = demo.segment(painted(0, (64, 96)))
-    assert len(result.class_names) == demo._networks.host.num_classes and 'sky' in result.class_names
+    segmenter = Segmenter(host=FCN, progress=False)
+    result = segmenter.segment(painted(0, (64, 96)))
+    assert len(result.class_names) == segmenter._networks.host.num_classes and 'cloud' in result.class_names
     with pytest.raises(TPAError, match='classes of its own'):
-        Segmenter(['cat', 'dog'], host=DEMO)
+        Segmenter(['cat', 'dog'], host=FCN)

@@ -49,8 +49,8 @@ class Adaptation:
         """
         if picture.key in self._held:
             return
-        scores, phi = self._outputs(picture)
-        self.bank.update(scores, phi)
+        outputs = self._outputs(picture)
+        self.bank.update(outputs.scores, outputs.phi)
         self.bank.pool.append(picture.key)
         self._held.add(picture.key)
         self._others.clear()
@@ -72,7 +72,8 @@ class Adaptation:
             bank = self._empty(k)
             bank.fingerprint, bank.pool = self.bank.fingerprint, list(self.bank.pool)
             for picture in self._pool:
-                bank.update(*self._outputs(picture))
+                outputs = self._outputs(picture)
+                bank.update(outputs.scores, outputs.phi)
             self._others[k] = bank
         return self._others[k]
 

@@ -17,8 +17,6 @@ CONFIGS = Path(__file__).parents[1] / '.mim' / 'configs'
 #: The backbone that comes with the package.
 MINIATURE = 'mini-b8'
 _MINIATURES = 'mini-'
-# The painted scenes have about this size.
-_MINIATURE_SIZE = (640, 160)
 #: The backbone that is looked for first.
 REAL = 'vit-b16'
 AUTO = 'auto'
@@ -64,12 +62,12 @@ class Choice:
     Args:
         cfg: The config.
         about: What it is, in words.
-        largest: Long and short side to which larger pictures are shrunk, where the config itself resizes none.
+        miniature: Whether its networks are those of the miniature world, which know few words and small pictures.
     """
 
     cfg: Config
     about: str
-    largest: tuple[int, int] | None = None
+    miniature: bool = False
 
 
 def choices(wish: Wish) -> list[Choice]:
@@ -112,7 +110,7 @@ def _miniature(host: str, backbone: str, background: bool) -> Choice:
     if background:
         example = _read(folder / f'sclip_{MINIATURE}_background.py').model.host
         cfg.model.host.update(class_names=example.class_names, prob_thd=example.prob_thd)
-    return Choice(cfg, f"{host} with the miniature world's networks ({backbone})", _MINIATURE_SIZE)
+    return Choice(cfg, f"{host} with the miniature world's networks ({backbone})", miniature=True)
 
 
 def _existing(path: Path, host: str, backbone: str) -> Path:

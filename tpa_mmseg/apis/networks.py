@@ -12,17 +12,25 @@ from mmengine.device import get_device
 from mmengine.registry import DefaultScope
 from mmseg.registry import MODELS
 
-from ..datasets import SafeResize, harden_pipeline
+from ..datasets import harden_pipeline
 from ..encoders import Encoder
 from ..engine.launch import use_host_alone
 from ..errors import TPAError, sentence
 from ..hosts import Host
 from ..hosts.class_meta import meta_of_config, meta_of_names
 from ..hosts.class_names import ClassNames
+from ..miniature.captions import WORDS
+from ..miniature.world import CLASSES, PALETTE
 from ..segmentors import TPASegmentor
+from ..visualization import separated_colours
 from ..weights_needs import needs
 from .choice import Choice, Wish, choices
 from .class_list import BACKGROUND, read_classes, split_background, with_background
+from .sizes import ShrinkLarge
+
+_BACKGROUND_COLOUR = (200, 200, 200)
+# Long and short side of painted scenes, about. Their configs resize nothing.
+_SCENE = (640, 160)
 
 
 @dataclass(frozen=True)
@@ -34,7 +42,8 @@ class Networks:
         prepare: The pipeline after an image is read.
         class_names: One name per class.
         palette: RGB of each class.
-        about: One line about them.
+        about: What they are, in words.
+        note: Why they are not those that were looked for first.
     """
 
     model: TPASegmentor | Host
@@ -42,6 +51,7 @@ class Networks:
     class_names: tuple[str, ...]
     palette: list[list[int]]
     about: str
+    note: str = ''
 
     @property
     def host(self) -> Host:
@@ -55,23 +65,10 @@ class Networks:
     def with_tpa(self) -> bool:
         return isinstance(self.model, TPASegmentor)
 
-
-class ShrinkLarge:
-    """A pipeline step that shrinks what is larger than a size and leaves the rest as it is.
-
-    Args:
-        largest: Long and short side.
-    """
-
-    def __init__(self, largest: tuple[int, int]) -> None:
-        self.largest = largest
-        self._resize = SafeResize(scale=largest, keep_ratio=True)
-
-    def __call__(self, results: dict) -> dict:
-        long, short = self.largest
-        height, width = results['img'].shape[:2]
-        fits = max(height, width) <= long and min(height, width) <= short
-        return results if fits else self._resize(results)
+    @property
+    def refines(self) -> bool:
+        """Whether the host needs its scores at the full size of a picture."""
+        return bool(getattr(self.host, 'pamr_steps', 0) or getattr(self.host, 'refinement', None))
 
 
 def load_networks(wish: Wish, encoder: Encoder | None = None) -> Networks:
@@ -87,18 +84,20 @@ def load_networks(wish: Wish, encoder: Encoder | None = None) -> Networks:
     except TPAError as error:
         if not others or _has_weights(first.cfg):
             raise
-        missing = sentence(error)
-    found = _build(others[0], wish, encoder)
-    return Networks(**{**vars(found), 'about': f'{found.about}, because of {first.about} this is missing: {missing}'})
+        note = sentence(error)
+    return _build(others[0], wish, encoder, note)
 
 
 def _has_weights(cfg: Config) -> bool:
     return all(weights.locate() for _, weights in needs(cfg.model))
 
 
-def _build(choice: Choice, wish: Wish, encoder: Encoder | None) -> Networks:
+def _build(choice: Choice, wish: Wish, encoder: Encoder | None, note: str = '') -> Networks:
     cfg = copy.deepcopy(choice.cfg)
-    shown = None if wish.classes is None else _set_classes(cfg.model.get('host', cfg.model), wish)
+    host = cfg.model.get('host', cfg.model)
+    shown = None if wish.classes is None else _set_classes(host, wish)
+    if choice.miniature:
+        _check_words(host.class_names, choice, note)
     if not wish.tpa:
         use_host_alone(cfg)
     elif encoder is not None:
@@ -108,15 +107,35 @@ def _build(choice: Choice, wish: Wish, encoder: Encoder | None) -> Networks:
         model = MODELS.build(cfg.model)
         steps = [step for step in cfg.test_pipeline if not step['type'].startswith('Load')]
         harden_pipeline(steps)
-        prepare = Compose(steps if choice.largest is None else [ShrinkLarge(choice.largest), *steps])
+        prepare = Compose([ShrinkLarge(_SCENE), *steps] if choice.miniature else steps)
     if shown is not None:
-        meta = meta_of_names(shown)
+        meta = meta_of_names(shown, _palette(shown, choice))
     else:
         numbered = [f'class {index}' for index in range(model.num_classes)]
         meta = meta_of_config(cfg, model.num_classes) or model.dataset_meta or meta_of_names(numbered)
     model.keep_meta(meta)
     model = model.to(wish.device or get_device()).eval()
-    return Networks(model, prepare, tuple(meta['classes']), meta['palette'], choice.about)
+    return Networks(model, prepare, tuple(meta['classes']), meta['palette'], choice.about, note)
+
+
+def _palette(shown: list[str], choice: Choice) -> list[tuple[int, int, int]]:
+    """The background is grey; the things of the painted world have the colours they have there."""
+    colours = [tuple(int(value) for value in colour) for colour in separated_colours(len(shown))]
+    known = {BACKGROUND: _BACKGROUND_COLOUR}
+    if choice.miniature:
+        known |= {word: PALETTE[CLASSES.index(name)] for name, words in WORDS.items() for word in words}
+    return [known.get(name.lower(), colour) for name, colour in zip(shown, colours, strict=True)]
+
+
+def _check_words(names: list[list[str]], choice: Choice, note: str) -> None:
+    """Raises TPAError where networks that know few words are asked for others."""
+    known = {word for words in WORDS.values() for word in words}
+    unknown = [name for synonyms in names for name in synonyms if name.lower() not in known]
+    if unknown:
+        raise TPAError(
+            f'{choice.about} does not know {", ".join(map(repr, unknown))}: use the words of its painted world '
+            f'({", ".join(WORDS)}), or real networks; {note or "name a backbone such as vit-b16."}'
+        )
 
 
 def _set_classes(host: ConfigDict, wish: Wish) -> list[str]:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ..core import FusedScores, Fusion, Lookup, PrototypeBank, ScoreMap, anchor_map
 from ..errors import TPAError
+from ..visualization.panels import resample
 from . import pictures
 from .inputs import Skipped
 from .picture import Picture
@@ -23,11 +24,16 @@ if TYPE_CHECKING:
     from .segmenter import Segmenter
 
 
+# Labels come with eight bytes per pixel: those of the host and of TPA are made one after the other beyond this.
+_MOST_PIXELS_TWICE = 16_000_000
+
+
 class Outputs(NamedTuple):
     """What the networks say about a picture: all that anchors, lookup and fusion need."""
 
     scores: ScoreMap  #: the host's class probabilities
     phi: Tensor | None  #: (D, h, w) features of the encoder, None without TPA
+    size: tuple[int, int]  #: height and width of the picture; those of the scores may be less
 
 
 @dataclass(frozen=True)
@@ -79,20 +85,28 @@ class Result:
             self.host_labels = self.labels = self._compact(scores.labels())
         elif host_labels is not None:
             self.host_labels, self.labels = host_labels, self._compact(scores.labels())
-        else:
+        elif scores.size[0] * scores.size[1] <= _MOST_PIXELS_TWICE:
             self.host_labels, self.labels = map(self._compact, scores.both_labels())
+        else:
+            self.host_labels = self._compact(scores.host.labels())
+            self.labels = self._compact(scores.labels())
 
     @torch.no_grad()
     def _scores(self) -> ScoreMap:
         """TPA's scores, or the host's where there is nothing to look up in."""
-        scores, phi = self._segmenter.outputs(self.picture)
+        scores, phi, _ = self._segmenter.outputs(self.picture)
         if self.bank is None:
             return scores
         lookup = Lookup(self.bank.prototypes(), phi, scores.size, self.fusion.centre)
         return FusedScores(scores, lookup, self.fusion)
 
     def _compact(self, labels: Tensor) -> np.ndarray:
-        return labels.cpu().numpy().astype(np.min_scalar_type(len(self.class_names) - 1))
+        labels = labels.cpu().numpy().astype(np.min_scalar_type(len(self.class_names) - 1))
+        return self._full_size(labels)
+
+    def _full_size(self, labels: np.ndarray) -> np.ndarray:
+        size = self._segmenter.outputs(self.picture).size
+        return labels if labels.shape == size else resample(labels, size)
 
     @property
     def name(self) -> str:
@@ -122,7 +136,10 @@ class Result:
         return Result(self._segmenter, self.picture, bank, fusion, self.host_labels)
 
     def scores(self) -> np.ndarray:
-        """(C, H, W) float32 probabilities with TPA. They take 4 C H W bytes."""
+        """(C, H, W) float32 probabilities with TPA. They take 4 C H W bytes.
+
+        Hosts that refine masks (NACLIP, Trident) decide on at most two megapixels; so do their scores.
+        """
         return self._scores().probabilities().cpu().numpy()
 
     def host_scores(self) -> np.ndarray:
@@ -138,7 +155,7 @@ class Result:
         counts = pictures.class_counts(labels, len(self.class_names))
         few = np.append(counts < rule.k_min, False)  # the last one is that of -1
         labels[few[labels]] = -1
-        return labels
+        return self._full_size(labels)
 
     def areas(self) -> list[Area]:
         """The area of every class, in the order of the classes."""

@@ -25,6 +25,7 @@ from .inputs import Collected, Images, collect
 from .networks import Networks, load_networks
 from .picture import Picture, Unreadable
 from .result import Outputs, Result, Results, fusion_with
+from .sizes import limit_scores
 
 T = TypeVar('T')
 
@@ -57,7 +58,8 @@ class Segmenter:
     Attributes:
         class_names: One name per class; a label is an index into it.
         palette: RGB of each class.
-        about: One line about the networks in use.
+        about: The networks in use, in words.
+        note: Where these are not the ones that ``'auto'`` looked for first, why.
     """
 
     def __init__(
@@ -86,10 +88,11 @@ class Segmenter:
 
     def _start(self, networks: Networks) -> None:
         self._networks = networks
-        self.class_names, self.palette, self.about = networks.class_names, networks.palette, networks.about
+        self.class_names, self.palette = networks.class_names, networks.palette
+        self.about, self.note = networks.about, networks.note
         self._kept: OrderedDict[str, Outputs] = OrderedDict()
         self.forget()
-        print_log(f'Networks: {self.about}.', 'current')
+        print_log(f'Networks: {self.about}.' + (f' {networks.note}' if networks.note else ''), 'current')
         if len(self.class_names) == 1:
             warnings.warn(
                 f'With {self.class_names[0]!r} as the only class every pixel belongs to it: add a background or '
@@ -209,10 +212,13 @@ class Segmenter:
             return self._kept[picture.key]
         model = self._networks.model
         packed = self._networks.prepare(picture.load())
+        size = tuple(packed['data_samples'].ori_shape)
+        if self._networks.refines:
+            limit_scores(packed['data_samples'])
         data = model.data_preprocessor({name: [value] for name, value in packed.items()}, False)
         image, sample = data['inputs'][0], data['data_samples'][0]
         (scores,) = self._networks.host.score_maps([image], [sample])
-        outputs = Outputs(scores, model.encode(image, sample) if self._networks.with_tpa else None)
+        outputs = Outputs(scores, model.encode(image, sample) if self._networks.with_tpa else None, size)
         if self.keep:
             self._kept[picture.key] = outputs
             while len(self._kept) > self.keep:
