@@ -1,4 +1,4 @@
-"""A few painted scenes and the demo's segmentor: what tests run the tools on."""
+"""A few scenes of the miniature world as files, and a small segmentor that was trained there: what the tools run on."""
 
 from __future__ import annotations
 
@@ -9,30 +9,43 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mmengine.config import Config
+from mmengine.config import Config, ConfigDict
 
-from tpa_mmseg.demo import write_scenes
+from tpa_mmseg.miniature.files import encode, scene
+from tpa_mmseg.miniature.world import CLASSES, PALETTE
 
 ROOT = Path(__file__).resolve().parent.parent
-DEMO = ROOT / 'configs/demo/fcn_scenes.py'
-SIZE = (40, 56)
+#: A segmentor of MMSegmentation as host.
+FCN = ROOT / 'configs/miniature/fcn_mini.py'
+#: Height and width of the scenes' upper left parts.
+SIZE = (64, 80)
 
 
 def make_world(folder: Path, count: int = 7, pool: int = 5) -> Path:
     """Writes scenes and a config for them. Returns the config's path."""
-    write_scenes(folder / 'scenes', count, first_seed=0, dusk=0.6, size=SIZE)
+    height, width = SIZE
+    for kind, field in (('images', 'image'), ('labels', 'labels')):
+        (folder / 'scenes' / kind).mkdir(parents=True, exist_ok=True)
+        for index in range(count):
+            pixels = getattr(scene('val', index), field)[:height, :width]
+            (folder / 'scenes' / kind / f'{index:04d}.png').write_bytes(encode(pixels))
     return write_config(folder, pool)
 
 
 def write_config(folder: Path, pool: int = 5, name: str = 'config.py', **changes) -> Path:
-    """The demo's config on the scenes of ``folder``, with other settings where ``changes`` says so."""
-    cfg = Config.fromfile(DEMO)
+    """The segmentor's config on the scenes of ``folder``, with other settings where ``changes`` says so."""
+    cfg = Config.fromfile(FCN)
+    # A data set like any other: a folder, and the names of its classes in the config.
+    cfg.test_dataloader.dataset = ConfigDict(
+        type='BaseSegDataset',
+        data_root=str(folder / 'scenes'),
+        data_prefix=dict(img_path='images', seg_map_path='labels'),
+        img_suffix='.png',
+        metainfo=dict(classes=CLASSES, palette=[list(colour) for colour in PALETTE]),
+        pipeline=cfg.test_pipeline,
+    )
     cfg.merge_from_dict(
-        {
-            'test_dataloader.dataset.data_root': str(folder / 'scenes'),
-            'custom_hooks.0.pool.size': pool,
-            **{key.replace('__', '.'): value for key, value in changes.items()},
-        }
+        {'custom_hooks.0.pool.size': pool, **{key.replace('__', '.'): value for key, value in changes.items()}}
     )
     path = folder / name
     cfg.dump(path)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.world import DEMO, ROOT, make_world, results, run_in_process
+from tests.world import FCN, ROOT, results, run_in_process
 
 PAGE = (ROOT / 'docs/add_a_host.md').read_text(encoding='utf-8')
 SEGMENTOR_CONFIG, HOST_FILE, HOST_CONFIG = re.findall(r'```python\n(.*?)```', PAGE, re.DOTALL)
@@ -15,10 +15,9 @@ SEGMENTOR_CONFIG, HOST_FILE, HOST_CONFIG = re.findall(r'```python\n(.*?)```', PA
 
 def run(folder, config: str) -> dict:
     """Tests an example's config on a few scenes."""
-    make_world(folder)
     path = folder / 'example.py'
-    path.write_text(config.replace('configs/demo/fcn_scenes.py', str(DEMO)), encoding='utf-8')
-    options = (f'test_dataloader.dataset.data_root={folder / "scenes"}', 'custom_hooks.0.pool.size=5')
+    path.write_text(config.replace('configs/miniature/fcn_mini.py', str(FCN)), encoding='utf-8')
+    options = ('test_dataloader.dataset.split=val', 'test_dataloader.dataset.size=7', 'custom_hooks.0.pool.size=5')
     run_in_process('test', path, '--work-dir', folder / 'work', '--cfg-options', *options)
     return results(folder / 'work')
 
@@ -34,5 +33,5 @@ def test_a_host_by_one_file(tmp_path, monkeypatch):
         report = run(tmp_path, HOST_CONFIG)
     finally:
         sys.modules.pop('nearest_colour', None)
-    assert report['host']['mIoU'] > 20
+    assert report['host']['mIoU'] > 5
     assert report['tpa']['mIoU'] != pytest.approx(report['host']['mIoU'])

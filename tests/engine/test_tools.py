@@ -10,8 +10,9 @@ import pytest
 import torch
 from PIL import Image
 
-from tests.world import make_world, results, run_in_process, write_config
+from tests.world import ROOT, SIZE, make_world, results, run_in_process, write_config
 from tpa_mmseg.core import PrototypeBank
+from tpa_mmseg.miniature.world import CLASSES
 
 
 @pytest.fixture(scope='module')
@@ -34,10 +35,10 @@ def fails(capfd, tool, *args) -> str:
 
 def test_host_and_tpa_are_scored_in_one_pass(world):
     report = results(world / 'first')
-    assert set(report) == {'host', 'tpa', 'delta', 'per_class', 'bank', 'config'}
+    assert set(report) == {'host', 'tpa', 'delta', 'per_class', 'bank', 'seconds_per_image', 'config'}
     assert report['tpa']['mIoU'] > report['host']['mIoU'] > 50
     assert report['delta']['mIoU'] == pytest.approx(report['tpa']['mIoU'] - report['host']['mIoU'], abs=1e-6)
-    assert [row['name'] for row in report['per_class']][:2] == ['sky', 'meadow']
+    assert [row['name'] for row in report['per_class']][:2] == ['grass', 'water']
     assert {'host_iou', 'tpa_iou', 'support'} <= set(report['per_class'][0])
     assert report['bank']['images'] == 5
 
@@ -54,7 +55,7 @@ def test_predictions_are_written_as_label_pictures(world):
     files = sorted((world / 'labels').iterdir())
     assert [file.name for file in files] == [f'{i:04d}.png' for i in range(7)]
     labels = np.asarray(Image.open(files[0]))
-    assert labels.shape == (40, 56) and labels.max() < 8
+    assert labels.shape == SIZE and labels.max() < 14
 
 
 def test_a_second_run_takes_the_bank_of_the_first(world):
@@ -146,11 +147,9 @@ def test_a_truncated_bank_is_refused(world, tmp_path, capfd):
 
 
 def test_a_foreign_file_is_refused_as_a_bank(world, tmp_path, capfd):
-    from tpa_mmseg.demo.train import __file__ as source
-
-    said = fails(capfd, 'test', world / 'config.py', '--work-dir', tmp_path / 'w', '--bank', source)
-    assert 'train.py is not a readable prototype bank' in said
-    weights = source.replace('train.py', 'host.safetensors')
+    said = fails(capfd, 'test', world / 'config.py', '--work-dir', tmp_path / 'w', '--bank', __file__)
+    assert 'test_tools.py is not a readable prototype bank' in said
+    weights = ROOT / 'tpa_mmseg/miniature/weights/fcn.safetensors'
     said = fails(capfd, 'test', world / 'config.py', '--work-dir', tmp_path / 'w', '--bank', weights)
     assert 'not a prototype bank' in said
 
@@ -158,7 +157,7 @@ def test_a_foreign_file_is_refused_as_a_bank(world, tmp_path, capfd):
 def test_a_bank_of_another_encoder_is_refused(world, tmp_path, capfd):
     bank = world / 'first' / 'bank.safetensors'
     common = (world / 'config.py', '--work-dir', tmp_path / 'w', '--bank', bank)
-    said = fails(capfd, 'test', *common, '--cfg-options', 'model.encoder.model.patch_size=8')
+    said = fails(capfd, 'test', *common, '--cfg-options', 'model.encoder.pretrained=False')
     assert 'was made with another encoder' in said
 
 
@@ -215,11 +214,10 @@ def test_missing_weights_say_which_file_to_bring_and_where(world, tmp_path, capf
 
 def test_classes_that_do_not_fit_the_data_set_are_refused(tmp_path, capfd):
     make_world(tmp_path)
-    config = tmp_path / 'config.py'
-    config.write_text(config.read_text(encoding='utf-8').replace("'sky',", "'sky', 'moon',", 1), encoding='utf-8')
+    config = write_config(tmp_path, test_dataloader__dataset__metainfo__classes=('moon', *CLASSES))
     options = ('--cfg-options', 'test_dataloader.dataset.metainfo.palette=[]')
     said = fails(capfd, 'test', config, '--work-dir', tmp_path / 'w', *options)
-    assert 'has 8 classes but the data set has 9' in said
+    assert 'has 14 classes but the data set has 15' in said
 
 
 def test_a_missing_config_is_named(tmp_path, capfd):

@@ -12,7 +12,7 @@ from mmengine.dataset import pseudo_collate
 from mmengine.registry import init_default_scope
 from mmseg.registry import DATASETS, MODELS
 
-from tests.world import make_world
+from tests.world import SIZE, make_world
 from tpa_mmseg.core import AnchorRule, Fusion, Lookup, PrototypeBank
 from tpa_mmseg.core.fusion import FusedScores
 from tpa_mmseg.datasets import PoolOptions, build_pool
@@ -119,9 +119,9 @@ def test_scores_are_returned_only_on_request(cfg, images, pool):
 
 
 def test_any_registered_segmentor_is_wrapped_by_naming_it(cfg, images):
-    model = model_of(cfg, host=cfg.segmentor)
+    model = model_of(cfg, host=cfg.model.host.segmentor)
     assert type(model.host).__name__ == 'SegmentorHost'
-    assert run(model, images[:1])[0].pred_sem_seg.data.shape == (1, 40, 56)
+    assert run(model, images[:1])[0].pred_sem_seg.data.shape == (1, *SIZE)
 
 
 def test_the_feature_cache_does_not_change_numbers(cfg, images, pool):
@@ -180,7 +180,7 @@ def test_a_bank_of_another_host_encoder_or_class_list_is_refused(cfg, pool, tmp_
         changed.encoder.network.norm.weight.add_(1)
     else:
         changed.dataset_meta['classes'] = ('air', *changed.dataset_meta['classes'][1:])
-    message = {'host': 'another host', 'encoder': 'another encoder', 'classes': "class 0 is 'sky' there, 'air' here"}
+    message = {'host': 'another host', 'encoder': 'another encoder', 'classes': "class 0 is 'grass' there, 'air' here"}
     with pytest.raises(TPAError, match=message[other]):
         changed.load_bank()
 
@@ -222,4 +222,4 @@ def test_mmsegs_init_model_accepts_the_config(cfg, images):
 
     model = init_model(copy.deepcopy(cfg), device='cpu')
     result = inference_model(model, images[0]['data_samples'].img_path)
-    assert result.pred_sem_seg.data.shape == (1, 40, 56)
+    assert result.pred_sem_seg.data.shape == (1, *SIZE)

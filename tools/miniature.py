@@ -1,0 +1,182 @@
+#!/usr/bin/env python
+"""The miniature world: exports its scenes, trains its networks, and checks that they still score what they scored."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import json
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import torch
+
+from tpa_mmseg.engine.launch import run_tool
+from tpa_mmseg.errors import TPAError
+from tpa_mmseg.evaluation import render
+from tpa_mmseg.evaluation.summary import signed
+from tpa_mmseg.miniature import guard, page, targets
+from tpa_mmseg.miniature.cards import WEIGHTS
+from tpa_mmseg.miniature.export import export
+from tpa_mmseg.miniature.measure import HOSTS, config_name
+from tpa_mmseg.miniature.splits import SPLITS
+from tpa_mmseg.utils import atomic_write
+
+ROOT = Path(__file__).resolve().parent.parent
+CONFIGS = ROOT / 'configs/miniature'
+WORK_DIR = Path('work_dirs/miniature')
+# Name of the weights -> module, its settings, and those that differ from their defaults.
+TRAININGS = {
+    'clip': ('train_clip', 'CLIPSettings', {}),
+    'clip_p7': ('train_clip', 'CLIPSettings', {'patch': 7, 'image_size': 56}),
+    'encoder': ('train_encoder', 'EncoderSettings', {}),
+    'sam': ('train_sam', 'SAMSettings', {}),
+    'fcn': ('train_fcn', 'FCNSettings', {}),
+}
+
+
+def main() -> None:
+    args = parse_args()
+    torch.set_num_threads(args.threads)
+    args.run(args)
+
+
+def parse_args() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, epilog='docs/miniature.md tells the rest.')
+    parser.add_argument('--threads', type=int, default=1, help='threads of the networks (default: 1)')
+    commands = parser.add_subparsers(dest='command', required=True)
+    command = add_command(commands, 'export', run_export, 'write scenes and labels as PNG files')
+    command.add_argument('root', type=Path, help='folder; MiniatureDataset(data_root=...) reads it')
+    command.add_argument('--split', choices=SPLITS, default='test', help='(default: test)')
+    command.add_argument('--size', type=int, default=300, help='the first so many scenes (default: 300)')
+    command.add_argument('--resolution', type=int, nargs=2, metavar=('H', 'W'), help='one size (default: each its own)')
+    command = add_command(commands, 'train', run_train, 'train the networks anew; goes on where it was cut off')
+    command.add_argument('name', choices=TRAININGS)
+    command.add_argument('--out', type=Path, help='weights file (default: the committed one)')
+    command.add_argument('--work-dir', type=Path, help=f'checkpoints and log (default: {WORK_DIR}/<name>)')
+    command.add_argument('--from-scratch', action='store_true', help='leave checkpoints alone and start over')
+    command.add_argument('--set', nargs='+', default=[], metavar='KEY=VALUE', help='other settings, such as steps=500')
+    command = add_command(commands, 'targets', run_targets, 'measure all that the world is to show, in one pass a host')
+    command.add_argument('--hosts', nargs='+', choices=HOSTS, default=list(HOSTS), help='(default: all)')
+    command.add_argument('--split', choices=SPLITS, default='val', help='(default: val; test is for the last look)')
+    command.add_argument('--size', type=int, default=300, help='number of scenes (default: 300)')
+    command.add_argument('--pool', type=int, default=100, help='scenes in a pool (default: 100)')
+    command.add_argument('--out', type=Path, default=WORK_DIR / 'targets.json', help='(default: %(default)s)')
+    add_command(commands, 'check', run_check, 'do weights and code still give the committed numbers?')
+    add_command(commands, 'record', run_record, 'take the numbers of now as the committed ones')
+    command = add_command(commands, 'card', run_card, 'write cards, numbers and pictures into the documentation')
+    command.add_argument('--results', type=Path, metavar='FILE', help='results.json of a demo on the whole test split')
+    return parser.parse_args()
+
+
+def add_command(commands, name: str, run, text: str) -> argparse.ArgumentParser:
+    command = commands.add_parser(name, help=text, description=f'{text[0].upper()}{text[1:]}.')
+    command.set_defaults(run=run)
+    return command
+
+
+def run_export(args: argparse.Namespace) -> None:
+    export(args.root, args.split, args.size, args.resolution and tuple(args.resolution))
+    print(f'{args.size} scenes of {args.split} are in {args.root}.')
+
+
+def run_train(args: argparse.Namespace) -> None:
+    module_name, kind, different = TRAININGS[args.name]
+    module = importlib.import_module(f'tpa_mmseg.miniature.{module_name}')
+    settings = getattr(module, kind)(**{**different, **parse_settings(args.set, getattr(module, kind))})
+    out = args.out or WEIGHTS / f'{args.name}.safetensors'
+    work_dir = args.work_dir or WORK_DIR / args.name
+    module.train(out, work_dir, settings, resume=not args.from_scratch)
+    print(f'The weights are in {out}, the log of the training in {work_dir}.')
+
+
+def parse_settings(texts: list[str], kind: type) -> dict:
+    """Settings from the command line, KEY=VALUE each. Args: kind: the dataclass that has them."""
+    found = {}
+    for text in texts:
+        key, _, value = text.partition('=')
+        names = [field.name for field in fields(kind)]
+        try:
+            found[key] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            raise TPAError(f'--set {text} is not KEY=VALUE with a number or a tuple of numbers.') from None
+        if key not in names:
+            raise TPAError(f'There is no setting {key}: choose of {", ".join(names)}.')
+    return found
+
+
+def run_targets(args: argparse.Namespace) -> None:
+    torch.set_grad_enabled(False)
+    common = (args.split, args.size, args.pool)
+    truth = targets.prototypes_of_truth(CONFIGS / config_name(args.hosts[0]), *common)
+    found = {}
+    for host in args.hosts:
+        found[host] = targets.measure_targets(CONFIGS / config_name(host), *common)
+        print(f'{HOSTS[host]}: {found[host]}', flush=True)
+        with atomic_write(args.out, 'w') as file:
+            json.dump({'split': args.split, 'prototypes_of_truth': truth, 'hosts': found}, file, indent=2)
+    columns = [
+        'Host',
+        'Base',
+        'At zero',
+        'Gain',
+        'Deviation',
+        'Per image',
+        'Untrained',
+        'No anchors',
+        'Gain with pools of',
+    ]
+    print(render(columns, [targets_row(host, numbers) for host, numbers in found.items()], align='lrrrrrrrl'))
+    print(f'Prototypes made with the true labels alone: {truth:.2f}. Written to {args.out}.')
+
+
+def targets_row(host: str, numbers: dict) -> list:
+    mean, deviation = targets.mean_and_deviation(numbers['gains'])
+    return [
+        HOSTS[host],
+        numbers['base'],
+        numbers['zero'],
+        signed(mean),
+        deviation,
+        signed(numbers['image']),
+        signed(numbers['untrained']),
+        f'{100 * numbers["no_anchors"]:.1f} %',
+        ', '.join(f'{size}: {signed(gain)}' for size, gain in numbers['pools'].items()),
+    ]
+
+
+def measure_all() -> dict[str, dict[str, float]]:
+    """The numbers of every host on the slice, as a table and as data."""
+    numbers = {host: guard.measure_slice(host, CONFIGS, WORK_DIR / 'check') for host in HOSTS}
+    rows = [[HOSTS[host], n['base'], n['tpa'], signed(n['tpa'] - n['base'])] for host, n in numbers.items()]
+    print(f'\nmIoU on {guard.SLICE.size} scenes of {guard.SLICE.split}, pool of {guard.SLICE.pool}')
+    print(render(['Host', 'Base', 'TPA', 'Gain'], rows, align='lrrr'))
+    return numbers
+
+
+def run_record(args: argparse.Namespace) -> None:
+    guard.record(measure_all())
+    print(f'Written to {guard.NUMBERS.relative_to(ROOT)}.')
+
+
+def run_check(args: argparse.Namespace) -> None:
+    expected = guard.recorded()
+    numbers = measure_all()
+    wrong = [guard.complaint(host, numbers[host], expected[host]) for host in HOSTS]
+    for text in filter(None, wrong):
+        print(text)
+    print('Something changed.' if any(wrong) else 'All as committed.')
+    sys.exit(1 if any(wrong) else 0)
+
+
+def run_card(args: argparse.Namespace) -> None:
+    path = ROOT / 'docs/miniature.md'
+    page.fill(path, args.results)
+    page.draw(ROOT / 'docs/images')
+    print(f'{path.relative_to(ROOT)} has the cards and the numbers.')
+
+
+if __name__ == '__main__':
+    run_tool(main)
