@@ -4,7 +4,7 @@ import pytest
 from PIL import Image
 
 from tpa_mmseg.visualization import Entry, Legend, Panel, compose
-from tpa_mmseg.visualization.fonts import font_for
+from tpa_mmseg.visualization.fonts import font_for, legible
 from tpa_mmseg.visualization.layout import wrap
 
 
@@ -52,3 +52,14 @@ def test_different_accented_letters_are_different_glyphs():
 
 def test_legend_without_entries_can_be_drawn():
     assert drawn([]).width > 400
+
+
+def test_characters_that_no_font_has_are_written_as_codes():
+    assert legible('кошка, σκύλος, élevé') == 'кошка, σκύλος, élevé'
+    private_use = '\U000f1234'
+    assert legible(f'cat {private_use}{private_use}') == 'cat U+F1234 U+F1234'
+
+
+def test_names_of_unknown_scripts_can_be_told_apart():
+    first, second = drawn(['\U000f1234']), drawn(['\U000f1235'])
+    assert first.tobytes() != second.tobytes()

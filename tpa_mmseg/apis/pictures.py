@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 # Longest side of an overlay, and of the maps that other pictures are made from.
 _OVERLAY, _MAP = 1600, 2048
 _OPACITY = 0.55
+# Longest title, in characters.
+_TITLE = 32
 # Most classes in the legend of a video.
 _LEGEND = 40
 # Rows that are counted at once: counting needs eight bytes per pixel.
@@ -50,7 +52,7 @@ def legend_overlay(result: Result) -> Image.Image:
         for area, colour in zip(result.areas(), result.palette, strict=True)
         if area.pixels
     ]
-    return compose([Panel(result.name, result.overlay())], [Legend('Classes', entries)])
+    return compose([Panel(_title(result), result.overlay())], [Legend('Classes', entries)])
 
 
 def compare(result: Result) -> Image.Image:
@@ -63,7 +65,7 @@ def compare(result: Result) -> Image.Image:
 
 def film_overlay(result: Result) -> Image.Image:
     """The overlay above a legend of all classes, so that every frame of a video has the same size."""
-    return compose([Panel(result.name, result.overlay())], [_all_classes(result)])
+    return compose([Panel(_title(result), result.overlay())], [_all_classes(result)])
 
 
 def film_comparison(result: Result) -> Image.Image:
@@ -82,6 +84,11 @@ def film_comparison(result: Result) -> Image.Image:
         for kind in (Difference.UNCHANGED, Difference.CHANGED)
     ]
     return compose(panels, [*legends, Legend('Difference', changes)])
+
+
+def _title(result: Result) -> str:
+    """The name of the picture, not longer than a picture is wide."""
+    return result.name if len(result.name) <= _TITLE else f'{result.name[: _TITLE - 1]}…'
 
 
 def _all_classes(result: Result) -> Legend:

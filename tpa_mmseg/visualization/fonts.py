@@ -10,6 +10,8 @@ from PIL import ImageFont
 
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
+# Size at which a font is asked which characters it has.
+_PROBE = 16
 # Looked up by Pillow in the system's font folders, for scripts that the first font lacks.
 _SYSTEM_FONTS = (
     'NotoSansCJK-Regular.ttc',
@@ -27,7 +29,39 @@ _SYSTEM_FONTS = (
 def font_for(text: str, size: int, bold: bool = False) -> Font:
     """The first font that has every character of the text, or else the first one."""
     fonts = _fonts(size, bold)
-    return next((font for font in fonts if _covers(font, text)), fonts[0])
+    found = next((font for font in fonts if _covers(font, text)), None)
+    return found or _installed_font(text, size) or fonts[0]
+
+
+@lru_cache(maxsize=4096)
+def legible(text: str) -> str:
+    """The text with a code such as U+732B for every character that no font here has: boxes all look alike."""
+    if _covers(font_for(text, _PROBE), text):
+        return text
+    pieces = (c if _covers(font_for(c, _PROBE), c) else f' U+{ord(c):04X} ' for c in text)
+    return ' '.join(''.join(pieces).split())
+
+
+@lru_cache(maxsize=256)
+def _installed_font(text: str, size: int) -> Font | None:
+    """Any font of the system that has every character of the text."""
+    for path in _installed_files():
+        try:
+            font = ImageFont.truetype(path, size)
+        except OSError:
+            continue
+        if _covers(font, text):
+            return font
+    return None
+
+
+@lru_cache(maxsize=1)
+def _installed_files() -> list[str]:
+    if importlib.util.find_spec('matplotlib') is None:
+        return []
+    from matplotlib.font_manager import findSystemFonts  # takes a moment, and is rarely needed
+
+    return sorted(findSystemFonts())
 
 
 @lru_cache(maxsize=64)

@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from .colours import WHITE
-from .fonts import font_for
+from .fonts import font_for, legible
 
 _INK, _FRAME, _HATCH = (25, 25, 25), (120, 120, 120), (190, 190, 190)
 # Panels side by side may be this wide; a strip gets a line of its own and twice the width.
@@ -138,10 +138,12 @@ def _shorten(text: str, width: int, size: int) -> str:
 
 
 def _text_width(text: str, size: int, bold: bool = False) -> int:
+    text = legible(text)
     return round(font_for(text, size, bold).getlength(text))
 
 
 def _write(
     draw: ImageDraw.ImageDraw, place: tuple[int, int], text: str, size: int, anchor: str, bold: bool = False
 ) -> None:
+    text = legible(text)
     draw.text(place, text, fill=_INK, font=font_for(text, size, bold), anchor=anchor)
