@@ -6,9 +6,9 @@ from __future__ import annotations
 import argparse
 
 from tpa_mmseg.engine.launch import run_tool
-from tpa_mmseg.reproduce.commands import check, list_runs, run
+from tpa_mmseg.reproduce.commands import check, list_runs, report, run
 
-COMMANDS = (list_runs, run, check)
+COMMANDS = (list_runs, run, report, check)
 
 
 def main() -> None:

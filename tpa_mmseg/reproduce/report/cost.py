@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..reference import cost_reference
 from ..results import Cost, Timing
 from .document import Cell, Table, number, pending, plain_rows, unmeasured, word
-from .subject import Subject
+from .subject import Subject, grouped
 
 _STEPS = {
     'clip': 'CLIP',
@@ -70,10 +70,11 @@ def timing_table(subject: Subject, name: str) -> Table:
 
 
 def machines(subject: Subject) -> list[str]:
-    """A sentence about what was measured where."""
-    costs = [(view, view.result.cost) for view in subject.done if view.result.cost is not None]
+    """What was measured where, a sentence for each setting."""
+    costs = [(view.run, view.result.cost) for view in subject.done if view.result.cost is not None]
+    settings = grouped(costs, lambda pair: (pair[1].device, *pair[1].image_size, pair[1].num_classes))
     return [
-        f'{subject.host(view.run)} {subject.backbone(view.run)} was measured on {cost.device}, with images of '
-        f'{cost.image_size[0]} × {cost.image_size[1]} and {cost.num_classes} classes.'
-        for view, cost in costs
+        f'{", ".join(f"{subject.host(run)} {subject.backbone(run)}" for run, _ in found)}: measured on {device}, with '
+        f'images of {height} × {width} and {classes} classes.'
+        for (device, height, width, classes), found in settings.items()
     ]

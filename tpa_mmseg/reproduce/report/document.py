@@ -89,15 +89,21 @@ def number(
     # Rounded as `check` rounds it, so that both find the same numbers outside the tolerance.
     difference = round(value - paper, 2)
     outside = tolerance is not None and abs(difference) > tolerance
-    printed = f'{paper:{"+" if signed else ""}g}'
-    return Cell(text, value, printed, f'{difference:+.{digits}f}', outside)
+    # Adding zero turns -0.0 into 0.0.
+    shown = round(difference, digits) + 0.0
+    return Cell(text, value, printed(paper, signed), f'{shown:+.{digits}f}', outside)
 
 
 def unmeasured(reason: Cell, paper: float | None, signed: bool = False) -> Cell:
     """A cell without our number, with the paper's."""
     if paper is None:
         return reason
-    return Cell(reason.text, paper=f'{paper:{"+" if signed else ""}g}', missing=True, hint=reason.hint)
+    return Cell(reason.text, paper=printed(paper, signed), missing=True, hint=reason.hint)
+
+
+def printed(paper: float, signed: bool = False) -> str:
+    """A number as the paper prints it: with one decimal, or two where it has them."""
+    return f'{paper:{"+" if signed else ""}.{1 if round(paper, 1) == paper else 2}f}'
 
 
 @dataclass(frozen=True)

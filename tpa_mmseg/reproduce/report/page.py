@@ -35,7 +35,7 @@ def page_text(report: Report) -> str:
 <header>
 <h1>TPA reproduced</h1>
 <p>Test-time prototype adaptation for open-vocabulary segmentation: our numbers, and the paper's where it has them.</p>
-<p class="made">{escape(report.made)}. A click on the head of a column sorts its table; another click turns it round.</p>
+<p class="made">{escape(report.made)}. A click on the head of a column sorts its table, another turns it round.</p>
 <nav aria-label="Parts">{links}</nav>
 </header>
 <main>
@@ -107,11 +107,16 @@ def _table(part: Part, table: Table) -> str:
     )
     body = ''.join(_group(table, group) for group in table.groups)
     caption = escape(table.caption) + (f' <span class="badge">{escape(part.badge)}</span>' if part.badge else '')
+    if any(cell.paper and cell.difference for row in table.rows for cell in row):
+        caption += ". Below each number: the paper's (and ours minus it)"
+    # The caption is outside of the box, where it does not scroll away.
     box = (
         f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(table.caption)}"><table>'
-        f'<caption>{caption}</caption><thead><tr>{heads}</tr></thead>{body}</table></div>'
+        f'<thead><tr>{heads}</tr></thead>{body}</table></div>'
     )
-    return f'<details class="more"><summary>{caption}</summary>{box}</details>' if table.folded else box
+    if table.folded:
+        return f'<details class="more"><summary>{caption}</summary>{box}</details>'
+    return f'<p class="caption">{caption}</p>{box}'
 
 
 def _group(table: Table, group: Group) -> str:
@@ -132,15 +137,16 @@ def _cell(cell: Cell, label: bool, head: bool) -> str:
     if cell.spread:
         text += f'<small>{escape(cell.spread)}</small>'
     if cell.paper:
-        difference = f' ({escape(cell.difference)})' if cell.difference else ''
-        text += f'<small>paper {escape(cell.paper)}{difference}</small>'
+        # The caption tells what stands below a number; below a word it has to be said.
+        below = f'{cell.paper} ({cell.difference})' if cell.difference else f'paper {cell.paper}'
+        text += f'<small>{escape(below)}</small>'
     kinds = ' '.join(name for name, on in (('n', not label), ('missing', cell.missing), ('out', cell.outside)) if on)
     attributes = (f' class="{kinds}"' if kinds else '') + (f' title="{escape(cell.hint)}"' if cell.hint else '')
     return f'<th scope="row"{attributes}>{text}</th>' if head else f'<td{attributes}>{text}</td>'
 
 
 def _figure(figure: Figure) -> str:
-    return f'<figure>{figure.plot.svg()}<figcaption>{escape(figure.caption)}</figcaption></figure>'
+    return f'<figure><figcaption>{escape(figure.caption)}</figcaption>{figure.plot.svg()}</figure>'
 
 
 def _album(album: Album) -> str:

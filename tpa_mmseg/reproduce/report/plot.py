@@ -11,7 +11,7 @@ from pathlib import Path
 
 # All lengths are units of the drawing; it is shown about as wide as a phone, so that the text stays readable there.
 _WIDTH, _HEIGHT = 420, 290
-_LEFT, _RIGHT, _TOP, _BOTTOM = 54, 12, 12, 46
+_LEFT, _RIGHT, _TOP, _BOTTOM = 54, 22, 12, 46
 _FONT, _LINE = 12, 19
 _LETTER = 0.56 * _FONT
 _TICKS = 5

@@ -73,7 +73,7 @@ def _average(subject: Subject, line: Sequence[Entry], quantity: str, digits: int
     """The mean over benchmarks, only when all of them have run: a mean of some cannot be set beside one of all."""
     ours = [getattr(entry, quantity) for entry in line]
     paper = [getattr(entry.paper, quantity) for entry in line]
-    printed = None if not paper or None in paper else round(sum(paper) / len(paper), 2)
+    printed = None if not paper or None in paper else round(sum(paper) / len(paper), digits)
     missing = ours.count(None)
     if missing or not ours:
         reason = absent(f'{len(ours) - missing} of {len(ours)}', 'the average is taken when all have run')
