@@ -52,11 +52,13 @@ class Variant(NamedTuple):
         title: For people.
         row: Where the paper has its numbers.
         plugin: The plug-in in the host, whose rows are named after it.
+        printed: Whether the paper has numbers for it.
     """
 
     title: str = ''
     row: dict[str, str] = {}
     plugin: str | None = None
+    printed: bool = True
 
 
 VARIANTS = {
@@ -67,6 +69,11 @@ VARIANTS = {
     'fsa': Variant(' + FSA', plugin='fsa'),
     'resclip': Variant(' + ResCLIP', plugin='resclip'),
     '224': Variant(' at 224', {'protocol': 'mlmp_224'}),
+    '224-mlmp': Variant(' + MLMP at 224', {'protocol': 'mlmp_224'}, plugin='mlmp'),
+    '224-mlmp0': Variant(' + MLMP without steps at 224', printed=False),
+    't3a': Variant(' + T3A', printed=False),
+    'lame': Variant(' + LAME', printed=False),
+    'tent': Variant(' + TENT', printed=False),
 }
 INTRODUCTION = """\
 # Configs
@@ -89,7 +96,11 @@ SECTIONS = {
     "MLMP's protocol": (
         'Image and label are resized to 224 x 224 (Cityscapes: 1120 x 560) and scored at that size, with one prompt, '
         'without mask refinement and thresholds: not comparable with the numbers above.',
-        {'224'},
+        {'224', '224-mlmp', '224-mlmp0'},
+    ),
+    'Test-time adaptation beside TPA': (
+        'Baselines around a host; the paper has no numbers for them. `--no-tpa` tests the baseline without TPA.',
+        {'t3a', 'lame', 'tent'},
     ),
 }
 
@@ -119,7 +130,9 @@ class Entry(NamedTuple):
 
     def paper(self, method: str) -> float | None:
         """mIoU of the host with its plug-in, ``'base'``, or with ``'tpa'`` as well; None where the paper has none."""
-        _, row, plugin = VARIANTS[self.variant]
+        _, row, plugin, printed = VARIANTS[self.variant]
+        if not printed:
+            return None
         if plugin is None:
             return scores(self.host, self.backbone, method, **row)[self.benchmark]
         if method == 'tpa':

@@ -138,6 +138,15 @@ PLUGINS = {
     ('clearclip', 'resclip'): ('vit-b16',),
     ('naclip', 'resclip'): ('vit-b16',),
 }
+# Host, what goes around it and its class, with the options that differ from its defaults: backbones.
+AROUND = {
+    ('naclip', '224-mlmp'): ('MLMP', {'reset': 'batch'}, ('vit-l14',)),
+    ('naclip', '224-mlmp0'): ('MLMP', {'reset': 'batch', 'steps': 0}, ('vit-l14',)),
+    ('naclip', 't3a'): ('T3A', {}, ('vit-b16',)),
+    ('naclip', 'lame'): ('LAME', {}, ('vit-b16',)),
+    ('naclip', 'tent'): ('TENT', {}, ('vit-b16',)),
+}
+
 # What holds for a host on every benchmark, under the names that ``settings`` of a host and Trident's refinement use.
 ALWAYS = {
     'sclip': {'attention': 'csa', 'residual': True, 'upsamplings': 1, 'pamr': None},

@@ -26,7 +26,7 @@ def load(name: str) -> Config:
 
 def shrink(cfg: Config) -> Config:
     """Puts tiny models with the patches of the real ones into a config."""
-    host = cfg.model.host
+    host = innermost(cfg.model.host)
     host.text_features = torch.randn(len(class_names(host).queries), WIDTH)
     # ResCLIP reads the blocks 5 to 8.
     layers = 10 if host.get('plugin', {}).get('type') == 'ResCLIP' else 1
@@ -37,6 +37,11 @@ def shrink(cfg: Config) -> Config:
     if 'sam' in host:
         host.sam.update(model=sam(), checkpoint=False)
     return cfg
+
+
+def innermost(host: ConfigDict) -> ConfigDict:
+    """The config of the host itself, without what goes around it."""
+    return innermost(host.host) if 'host' in host else host
 
 
 def class_names(host: ConfigDict) -> ClassNames:

@@ -1,0 +1,4 @@
+"""NACLIP with CLIP ViT-B/16 + T3A on Context59."""
+
+_base_ = 'naclip_vit-b16_context59.py'
+model = dict(host=dict(_delete_=True, type='T3A', host=_base_.model.host))
