@@ -9,7 +9,7 @@ from torch import Tensor
 
 # On a CPU: tokens that go through the hidden layer together, enough for matrix products at full speed, and how many of
 # them are activated together, few enough to stay in the cache.
-_TOKENS = 640
+_TOKENS = 320
 _ACTIVATED = 64
 Layer = Callable[[Tensor], Tensor]
 
