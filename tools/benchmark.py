@@ -17,7 +17,7 @@ import torch
 from tpa_mmseg.benchmark.core_cases import core_cases
 from tpa_mmseg.benchmark.host_cases import host_cases
 from tpa_mmseg.benchmark.measure import CLOCKS, Case, machine, measure
-from tpa_mmseg.benchmark.report import ratio_table, stage_table
+from tpa_mmseg.benchmark.report import table
 from tpa_mmseg.engine.launch import run_tool
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.utils import atomic_write
@@ -52,9 +52,7 @@ def main() -> None:
     for case in cases:
         print(f'measuring {case.title}, {case.setting} ...', file=sys.stderr, flush=True)
         entries.append(measure(case, 1 if args.quick else args.repeats, args.clock))
-    print(ratio_table(entries, args.markdown))
-    if stages := stage_table(entries, args.markdown):
-        print(f'\nWhere the time goes\n{stages}')
+    print(table(entries, args.markdown))
     print('{cpu}, {cores} cores, {threads} threads, PyTorch {torch}, Python {python}, {clock} clock'.format(**about))
     if about['load'] > about['cores'] / 2:
         print(f'Other programs were running (load {about["load"]:.1f}): they slow the many short steps of a band most.')

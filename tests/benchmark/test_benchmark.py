@@ -14,7 +14,7 @@ from torch.testing import assert_close
 
 from tpa_mmseg.benchmark import core_cases
 from tpa_mmseg.benchmark.measure import Case, measure
-from tpa_mmseg.benchmark.report import ratio_table
+from tpa_mmseg.benchmark.report import ratio_table, table
 
 TOOL = Path(__file__).resolve().parents[2] / 'tools/benchmark.py'
 
@@ -60,6 +60,24 @@ def test_peak_memory_is_what_a_computation_takes_above_its_inputs():
     assert entry['peak_mb']['other'] == pytest.approx(24, abs=3)
     assert entry['met'] == {'times_faster': True, 'memory_ratio': False, 'memory_mb': True}
     assert '<= 1/0.666667, <= 60 MB | NO' in ratio_table([entry])
+    assert table([entry]) == ratio_table([entry])
+
+
+def test_cases_with_stages_take_one_line_that_names_the_targets_they_miss():
+    entry = {
+        'title': 'SCLIP',
+        'setting': 'C = 171',
+        'seconds': {'ours': 2.0, 'other': 3.0},
+        'stages': {'network': 1.9, 'decoding': 0.1},
+        'peak_mb': {'ours': 40.0, 'other': 100.0},
+        'times_faster': 1.5,
+        'memory_ratio': 0.4,
+        'met': {'times_faster': True, 'memory_ratio': False},
+    }
+    line = table([entry], markdown=True).splitlines()[-1]
+    cells = [cell.strip() for cell in line.strip('|').split('|')]
+    assert cells[:7] == ['SCLIP', 'C = 171', '3.00 s', '2.00 s', '1.50 x', '1.90 s', '100 ms']
+    assert cells[7:] == ['100 MB', '40 MB', '0.40', 'memory missed']
 
 
 def test_the_tool_writes_the_documented_keys(tmp_path, monkeypatch, capsys):

@@ -1,4 +1,4 @@
-"""The benchmark's tables: one ratio per row, with its target; and where the time goes."""
+"""The benchmark's tables: one ratio per line with its target, or one case per line and where its time goes."""
 
 from __future__ import annotations
 
@@ -7,20 +7,37 @@ from ..evaluation.table import render
 _COLUMNS = ('What', 'Image', 'Against', 'Other', 'Ours', 'Ratio', 'Target', 'Met')
 
 
+def table(entries: list[dict], markdown: bool = False) -> str:
+    """Draws the entries that :func:`~tpa_mmseg.benchmark.measure.measure` gave; a line each where stages were timed."""
+    return (
+        stage_table(entries, markdown) if all(entry['stages'] for entry in entries) else ratio_table(entries, markdown)
+    )
+
+
 def ratio_table(entries: list[dict], markdown: bool = False) -> str:
-    """Draws the entries that :func:`~tpa_mmseg.benchmark.measure.measure` gave."""
+    """One ratio per line."""
     rows = [row for entry in entries for row in (_time_row(entry), _memory_row(entry))]
     return render(_COLUMNS, rows, align='lllrrrrl', markdown=markdown)
 
 
 def stage_table(entries: list[dict], markdown: bool = False) -> str:
-    """Where the time of our way goes, for entries whose stages were timed; '' where there are none."""
-    timed = [entry for entry in entries if entry['stages']]
-    if not timed:
-        return ''
-    names = list(timed[0]['stages'])
-    rows = [[entry['title'], entry['setting'], *(_seconds(entry['stages'][name]) for name in names)] for entry in timed]
-    return render(('What', 'Image', *names), rows, align='ll' + 'r' * len(names), markdown=markdown)
+    """One case per line: both times and where ours goes, both peaks, and the targets that are missed."""
+    names = list(entries[0]['stages'])
+    columns = ('What', 'Image', 'Other', 'Ours', 'Faster', *names, 'Peak, other', 'Peak, ours', 'Share', 'Targets')
+    rows = []
+    for entry in entries:
+        seconds, peaks = entry['seconds'], entry['peak_mb']
+        times = [seconds['other'], seconds['ours'], *(entry['stages'][name] for name in names)]
+        other, ours, *stages = map(_seconds, times)
+        memory = [f'{peaks["other"]:.0f} MB', f'{peaks["ours"]:.0f} MB', f'{entry["memory_ratio"]:.2f}']
+        faster = f'{entry["times_faster"]:.2f} x'
+        rows.append([entry['title'], entry['setting'], other, ours, faster, *stages, *memory, _targets(entry['met'])])
+    return render(columns, rows, align='ll' + 'r' * (len(columns) - 3) + 'l', markdown=markdown)
+
+
+def _targets(met: dict[str, bool]) -> str:
+    missed = [name for name, key in (('time', 'times_faster'), ('memory', 'memory_ratio')) if not met.get(key, True)]
+    return f'{" and ".join(missed)} missed' if missed else 'met'
 
 
 def _time_row(entry: dict) -> list[str]:
