@@ -7,6 +7,7 @@ import argparse
 import ast
 import importlib
 import json
+import shutil
 import sys
 from dataclasses import fields
 from pathlib import Path
@@ -175,6 +176,8 @@ def run_card(args: argparse.Namespace) -> None:
     path = ROOT / 'docs/miniature.md'
     page.fill(path, args.results)
     page.draw(ROOT / 'docs/images')
+    if args.results is not None:
+        shutil.copy(args.results.with_name('demo.png'), ROOT / 'docs/images/demo.png')
     print(f'{path.relative_to(ROOT)} has the cards and the numbers.')
 
 
