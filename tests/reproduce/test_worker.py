@@ -10,8 +10,8 @@ import pytest
 
 from tests.reproduce.demo_world import demo_world, use
 from tpa_mmseg.reproduce import RunFolder, State, collect, plan
-from tpa_mmseg.reproduce.world import World
 from tpa_mmseg.reproduce.worker import Task, work
+from tpa_mmseg.reproduce.world import World
 
 
 @pytest.fixture

@@ -10,23 +10,23 @@ from collections.abc import Callable
 import torch
 
 from ..core import Lookup
+from .experiments import COST_MEASURED, COST_WARM_UP
 from .results import Cost, RunResult, Timing
 from .session import Session, device_name
 
-_WARM_UP, _MEASURED = 3, 30
 _MB = 1 << 20
 
 
 def cost_run(session: Session) -> RunResult:
     """Times the steps of the first images of the test set, one image at a time."""
-    total = min(_WARM_UP + _MEASURED, len(session.dataset))
+    total = min(COST_WARM_UP + COST_MEASURED, len(session.dataset))
     full, clip = session.shared.models['full'], session.shared.models['clip-features']
     bank = full.new_bank()
     times: dict[str, list[float]] = defaultdict(list)
     session.say(0, total)
     for number, data in enumerate(session.images(session.dataset, range(total))):
         steps, size, phi = _measure(session, data, full, clip, bank)
-        if number >= _WARM_UP or total <= _WARM_UP:
+        if number >= COST_WARM_UP or total <= COST_WARM_UP:
             for name, seconds in steps.items():
                 times[name].append(seconds)
         session.say(number + 1, total)

@@ -45,7 +45,7 @@ class Estimator:
 
     def images(self, run: Run) -> int:
         """Test images of a run, as far as one knows before it starts."""
-        return self._images.get(run.benchmark, 0)
+        return EXPERIMENTS[run.experiment].images(self._images.get(run.benchmark, 0))
 
     def seconds(self, run: Run) -> float | None:
         """How long a run will take; None where nothing was measured yet."""

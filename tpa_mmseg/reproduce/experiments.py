@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from ..datasets.pool import DEFAULT_SIZE
 from ..errors import TPAError
 from .runs import FULL, Run, Variant
 from .world import World
@@ -24,6 +25,8 @@ POOL_SHARES = tuple(
     for share in (0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
 )
 OVERLAPS = tuple(Variant(key, f'{key.capitalize()} label overlap', pool=key) for key in ('high', 'random', 'low'))
+#: Images that the experiment ``cost`` measures, after others that warm up; images that ``pictures`` chooses from.
+COST_WARM_UP, COST_MEASURED, PICTURES_LOOKED_AT = 3, 30, 200
 #: A class counts as repeated when it is seen in at least so many images of the pool.
 REPETITIONS = (2, 5, 10)
 
@@ -37,12 +40,14 @@ class Experiment:
         title: What people call it.
         about: What it shows, in a sentence.
         runs: Its runs in a world, in the order of the paper.
+        images: How many of a benchmark's test images a run scores.
     """
 
     name: str
     title: str
     about: str
     runs: Callable[[World], Iterable[Run]]
+    images: Callable[[int], int] = lambda count: count
 
 
 def _grid(name: str, world: World, rows: Iterable[tuple[str, str]], benchmarks: Iterable[str], **options) -> list[Run]:
@@ -117,10 +122,34 @@ EXPERIMENTS: dict[str, Experiment] = {
         Experiment('extractor', "The bank's encoder", 'banks of other features', _extractor),
         Experiment('composition', 'Composition', 'TPA on top of other plug-ins', _composition),
         Experiment('bank-size', 'Size of the pool', 'gain against the share of the pool', _bank_size),
-        Experiment('repetition', 'Repetition of classes', 'how often classes are seen again in a pool', _repetition),
-        Experiment('overlap', 'Label overlap', 'pools that share many or few classes with the test', _overlap),
-        Experiment('cost', 'Cost', 'time of each step, size of bank and cache', _cost),
-        Experiment('pictures', 'Pictures', 'what TPA changes in images, and where anchors are', _pictures),
+        Experiment(
+            'repetition',
+            'Repetition of classes',
+            'how often classes are seen again in a pool',
+            _repetition,
+            lambda count: min(DEFAULT_SIZE, count),
+        ),
+        Experiment(
+            'overlap',
+            'Label overlap',
+            'pools that share many or few classes with the test',
+            _overlap,
+            lambda count: count - count // 2,
+        ),
+        Experiment(
+            'cost',
+            'Cost',
+            'time of each step, size of bank and cache',
+            _cost,
+            lambda count: min(COST_WARM_UP + COST_MEASURED, count),
+        ),
+        Experiment(
+            'pictures',
+            'Pictures',
+            'what TPA changes in images, and where anchors are',
+            _pictures,
+            lambda count: min(PICTURES_LOOKED_AT, count),
+        ),
     )
 }
 

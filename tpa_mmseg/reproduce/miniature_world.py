@@ -58,12 +58,13 @@ def miniature_world() -> World:
     )
 
 
-def _file(host: str, backbone: str, benchmark: str) -> Path:
-    return _FOLDER / f'{host}_{backbone}{"_background" if benchmark == "background" else ""}.py'
+def _file(host: str, backbone: str, benchmark: str, plugin: str | None = None) -> Path:
+    name = f'{host}_{backbone}{"_background" if benchmark == "background" else ""}.py'
+    return _FOLDER / (name if plugin is None else f'{plugin}_{name}')
 
 
 def _config(run: Run) -> Path:
-    return _file(run.host, run.backbone, run.benchmark)
+    return _file(run.host, run.backbone, run.benchmark, run.plugin)
 
 
 def _encoders(networks: ConfigDict) -> dict[str, dict]:
@@ -90,11 +91,6 @@ def _encoders(networks: ConfigDict) -> dict[str, dict]:
 
 
 def _adjust(run: Run, cfg: Config, encoders: dict[str, dict]) -> None:
-    """Puts another proxy or a plug-in into the host; the miniature world has no config files for these."""
-    model = cfg.model
+    """Puts another proxy into ProxyCLIP, for which the miniature world has no config files."""
     if run.proxy is not None:
-        model.host.proxy = ConfigDict(encoders[run.proxy])
-    if run.plugin == 'fsa':
-        model.host.plugin = ConfigDict(type='FSA')
-    elif run.plugin == 'mlmp':
-        model.host = ConfigDict(type='MLMP', host=model.host)
+        cfg.model.host.proxy = ConfigDict(encoders[run.proxy])

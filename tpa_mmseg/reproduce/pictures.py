@@ -10,12 +10,12 @@ import numpy as np
 from ..core import anchor_map
 from ..utils import atomic_write
 from ..visualization import anchor_picture, comparison, read_image
+from .experiments import PICTURES_LOOKED_AT
 from .results import Picture, RunResult
 from .session import Session
 from .shared_pass import Prediction
 
-# Images that are looked at, and how many of each kind are drawn.
-_LOOKED_AT = 200
+# How many of each kind are drawn.
 _CHOICES = {'best': 3, 'typical': 3, 'worst': 2}
 
 
@@ -24,7 +24,7 @@ def pictures_run(session: Session) -> RunResult:
     pool = session.pool()
     session.shared.build_banks(session.named(pool), {'full': set(pool.names())})
     order = np.random.RandomState(session.pool_options.seed).permutation(len(session.dataset))
-    indices = sorted(order[:_LOOKED_AT].tolist())
+    indices = sorted(order[:PICTURES_LOOKED_AT].tolist())
     gains: list[float] = []
     session.say(0, len(indices))
     for data in session.images(session.dataset, indices):

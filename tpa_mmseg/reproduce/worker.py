@@ -9,7 +9,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -106,14 +106,14 @@ def _log_to(path: Path) -> Iterator[None]:
     sys.stdout.flush()
     sys.stderr.flush()
     kept = [os.dup(descriptor) for descriptor in (1, 2)]
-    with path.open('ab') as log:
+    with path.open('a', encoding='utf-8', buffering=1) as log:
         for descriptor in (1, 2):
             os.dup2(log.fileno(), descriptor)
         try:
-            yield
+            # Also where Python's own streams are not the descriptors of the process, as in notebooks and tests.
+            with redirect_stdout(log), redirect_stderr(log):
+                yield
         finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
             for descriptor, old in zip((1, 2), kept, strict=True):
                 os.dup2(old, descriptor)
                 os.close(old)
