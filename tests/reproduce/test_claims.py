@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 import os
@@ -70,6 +71,22 @@ def test_of_two_who_find_a_claim_dead_one_takes_it_over(tmp_path: Path) -> None:
     assert claim(tmp_path, 'third', dead) is None
     assert not dead.is_latest()
     assert taken.is_latest()
+
+
+def test_disk_without_hard_links_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_) -> None:
+        raise OSError(errno.ENOTSUP, 'no hard links here')
+
+    monkeypatch.setattr(os, 'link', refuse)
+    assert claim(tmp_path, 'one', None).alive()
+    assert claim(tmp_path, 'two', None) is None
+    assert last_claim(tmp_path).batch == 'one'
+    assert [path.name for path in tmp_path.iterdir()] == ['claim.1']
+
+
+def test_claim_that_is_being_written_counts_as_alive(tmp_path: Path) -> None:
+    (tmp_path / 'claim.1').touch()
+    assert last_claim(tmp_path).alive()
 
 
 def test_heartbeat_touches_the_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,16 +77,29 @@ def claim(folder: Path, batch: str, after: Claim | None) -> Claim | None:
     path = folder / f'claim.{number}'
     pid = os.getpid()
     taken = Claim(number, path, _machine(), socket.gethostname(), pid, _born(pid) or '', batch)
-    # Written aside and linked, so that nobody ever reads half a claim; a link to a name that exists fails.
-    draft = folder / f'.claim.{uuid.uuid4().hex}'
-    draft.write_text(json.dumps({k: v for k, v in asdict(taken).items() if k not in ('number', 'path')}), 'utf-8')
+    text = json.dumps({key: value for key, value in asdict(taken).items() if key not in ('number', 'path')})
+    return taken if _create(path, text) else None
+
+
+def _create(path: Path, text: str) -> bool:
+    """Writes a file unless it is there already. Of several processes one succeeds, on a network disk too."""
+    # Written aside and linked, so that nobody reads half a claim; a link to a name that exists fails.
+    draft = path.with_name(f'.claim.{uuid.uuid4().hex}')
+    draft.write_text(text, encoding='utf-8')
     try:
         os.link(draft, path)
     except FileExistsError:
-        return None
+        return False
+    except OSError:
+        # A disk without hard links: the file is empty for a moment, which readers put up with.
+        try:
+            with path.open('x', encoding='utf-8') as file:
+                file.write(text)
+        except FileExistsError:
+            return False
     finally:
         draft.unlink()
-    return taken
+    return True
 
 
 def last_claim(folder: Path) -> Claim | None:
@@ -95,7 +108,11 @@ def last_claim(folder: Path) -> Claim | None:
     if not numbers:
         return None
     path = folder / f'claim.{max(numbers)}'
-    return Claim(max(numbers), path, **json.loads(path.read_text(encoding='utf-8')))
+    try:
+        return Claim(max(numbers), path, **json.loads(path.read_text(encoding='utf-8')))
+    except ValueError:
+        # Being written this moment; should its writer have died over it, it falls silent like any other.
+        return Claim(max(numbers), path, machine='', hostname='an unknown machine', pid=0, born='', batch='')
 
 
 class Heartbeat:
