@@ -12,8 +12,10 @@ from mmseg.apis import MMSegInferencer, inference_model, init_model, show_result
 
 from tests.apis.tiny import painted, tiny_config
 from tests.configs.tiny import load, shrink
-from tests.world import FCN
+from tests.world import FCN, ROOT
 from tpa_mmseg.datasets import PascalVOC20Dataset
+from tpa_mmseg.hosts.class_meta import meta_of_config
+from tpa_mmseg.miniature import MiniatureDataset
 from tpa_mmseg.miniature.world import CLASSES
 
 
@@ -60,6 +62,13 @@ def test_names_in_the_host_serve_where_the_config_has_no_data_set() -> None:
 
 def test_wrapped_segmentor_has_the_classes_of_its_data_set() -> None:
     assert init_model(str(FCN), device='cpu').dataset_meta['classes'] == CLASSES
+
+
+def test_classes_may_depend_on_the_options_of_the_data_set() -> None:
+    cfg = Config.fromfile(ROOT / 'configs/miniature/sclip_mini-b8_background.py')
+    assert meta_of_config(cfg, 9)['classes'] == MiniatureDataset.WITH_BACKGROUND['classes']
+    assert meta_of_config(cfg, 14)['classes'] == MiniatureDataset.METAINFO['classes']
+    assert meta_of_config(cfg, 3) is None
 
 
 def test_host_alone_knows_its_classes_too(config: Path) -> None:

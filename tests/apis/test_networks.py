@@ -9,7 +9,7 @@ import pytest
 
 from tests.apis.tiny import painted
 from tpa_mmseg.apis import MINIATURE, Segmenter, host_names
-from tpa_mmseg.apis.choice import Wish, choices
+from tpa_mmseg.apis.choice import Wish, choices, text_host
 from tpa_mmseg.apis.networks import load_networks
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.hosts.class_names import ClassNames
@@ -33,10 +33,10 @@ def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_every_host_has_settings_for_own_classes(host: str, background: bool) -> None:
     (choice,) = choices(Wish(OWN, host, 'vit-b16', background))
     assert choice.cfg.model.type == 'TPASegmentor' and choice.cfg.test_pipeline
-    assert (choice.cfg.model.host.get('prob_thd', 0) > 0) == background
-    assert 'area_thd' not in choice.cfg.model.host
-    type_name = choice.cfg.model.host.type.lower()
-    assert type_name == host.partition('-')[0]
+    inner = text_host(choice.cfg.model)
+    assert (inner.get('prob_thd', 0) > 0) == background
+    assert 'area_thd' not in inner
+    assert inner.type.lower() == host.partition('-')[0]
 
 
 def test_words_for_the_background_are_those_of_the_host() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -156,6 +157,14 @@ def test_stream_grows_the_bank_and_uses_what_it_knows_so_far(segmenter: Segmente
     images = [result.bank.images for result in segmenter.stream(iter(IMAGES), grow=True)]
     assert images == [1, 2, 3]
     assert [result.bank.images for result in segmenter.stream(IMAGES)] == [3, 3, 3]
+    assert len(list(segmenter.stream(IMAGES[0]))) == 1
+
+
+def test_stream_has_no_end_and_reads_one_picture_at_a_time(segmenter: Segmenter) -> None:
+    read = []
+    endless = (read.append(seed) or painted(seed % 3) for seed in itertools.count())
+    assert len(list(itertools.islice(segmenter.stream(endless, grow=True), 4))) == 4
+    assert len(read) == 4 and segmenter.bank.images == 3
 
 
 def test_other_classes_share_the_encoder(segmenter: Segmenter) -> None:
@@ -170,7 +179,12 @@ def test_host_alone_loads_no_encoder_and_has_no_bank() -> None:
     alone = Segmenter(CLASSES, tiny_config(), tpa=False, progress=False)
     result = alone.segment(IMAGES[0])
     assert result.labels is result.host_labels and result.coverage() == []
-    for needs_a_bank in (lambda: alone.adapt(IMAGES), result.anchors, lambda: alone.load_bank('bank.safetensors')):
+    for needs_a_bank in (
+        lambda: alone.adapt(IMAGES),
+        lambda: alone.load_bank('bank.safetensors'),
+        lambda: next(alone.stream(IMAGES, grow=True)),
+        result.anchors,
+    ):
         with pytest.raises(TPAError, match='tpa=False'):
             needs_a_bank()
 

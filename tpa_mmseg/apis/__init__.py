@@ -4,7 +4,8 @@ from .choice import MINIATURE, host_names
 from .inputs import Skipped
 from .result import Area, Coverage, Result, Results, coverage
 from .segment import segment
-from .segmenter import Segmenter
+from .segmenter import Segmenter, SkippedWarning
+from .video import Video
 
 __all__ = [
     'MINIATURE',
@@ -14,6 +15,8 @@ __all__ = [
     'Results',
     'Segmenter',
     'Skipped',
+    'SkippedWarning',
+    'Video',
     'coverage',
     'host_names',
     'segment',

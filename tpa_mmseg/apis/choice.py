@@ -82,6 +82,13 @@ def choices(wish: Wish) -> list[Choice]:
     return [_shipped(wish.host.lower(), backbone, wish.has_background) for backbone in backbones]
 
 
+def text_host(model: ConfigDict) -> ConfigDict:
+    """The config of the innermost host of a model, which is the one that reads class names."""
+    while 'host' in model:
+        model = model.host
+    return model
+
+
 def host_names() -> list[str]:
     """The hosts that a user may name."""
     shipped = {path.name.partition('_')[0] for path in CONFIGS.glob(f'*/*_{REAL}_{_PLAIN}.py')}
@@ -100,7 +107,7 @@ def _shipped(host: str, backbone: str, background: bool) -> Choice:
         kept = {key: cfg.model.host[key] for key in ('clip', 'class_names', 'prob_thd') if key in cfg.model.host}
         cfg.model.host = ConfigDict(type=_BARE_HOSTS[host], **kept)
     # SCLIP strikes out what covers little of a VOC image; a user may be looking for small things.
-    cfg.model.host.pop('area_thd', None)
+    text_host(cfg.model).pop('area_thd', None)
     return Choice(cfg, f'{host} with CLIP {backbone}')
 
 
@@ -109,7 +116,7 @@ def _miniature(host: str, backbone: str, background: bool) -> Choice:
     cfg = _read(_existing(folder / f'{host}_{backbone}.py', host, backbone))
     if background:
         example = _read(folder / f'sclip_{MINIATURE}_background.py').model.host
-        cfg.model.host.update(class_names=example.class_names, prob_thd=example.prob_thd)
+        text_host(cfg.model).update(class_names=example.class_names, prob_thd=example.prob_thd)
     return Choice(cfg, f"{host} with the miniature world's networks ({backbone})", miniature=True)
 
 

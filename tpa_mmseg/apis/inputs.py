@@ -64,6 +64,15 @@ def collect(images: Images | Collected) -> Collected:
     return found
 
 
+def lazily(images: Images) -> Iterator[Picture]:
+    """The pictures of an argument one by one, of which there may be no end."""
+    if isinstance(images, (str, os.PathLike)) or _is_single(images) or not isinstance(images, Iterable):
+        yield from collect(images).pictures
+    else:
+        for item in images:
+            yield from lazily(item)
+
+
 def is_video(path: str | os.PathLike) -> bool:
     return Path(path).suffix.lower() in VIDEO_SUFFIXES
 

@@ -24,7 +24,7 @@ from ..miniature.world import CLASSES, PALETTE
 from ..segmentors import TPASegmentor
 from ..visualization import separated_colours
 from ..weights_needs import needs
-from .choice import Choice, Wish, choices
+from .choice import Choice, Wish, choices, text_host
 from .class_list import BACKGROUND, read_classes, split_background, with_background
 from .sizes import ShrinkLarge
 
@@ -68,7 +68,8 @@ class Networks:
     @property
     def refines(self) -> bool:
         """Whether the host needs its scores at the full size of a picture."""
-        return bool(getattr(self.host, 'pamr_steps', 0) or getattr(self.host, 'refinement', None))
+        hosts = [self.host, getattr(self.host, 'host', None)]  # a layer around a host is a host too
+        return any(getattr(host, 'pamr_steps', 0) or getattr(host, 'refinement', None) for host in hosts)
 
 
 def load_networks(wish: Wish, encoder: Encoder | None = None) -> Networks:
@@ -94,7 +95,7 @@ def _has_weights(cfg: Config) -> bool:
 
 def _build(choice: Choice, wish: Wish, encoder: Encoder | None, note: str = '') -> Networks:
     cfg = copy.deepcopy(choice.cfg)
-    host = cfg.model.get('host', cfg.model)
+    host = text_host(cfg.model)
     shown = None if wish.classes is None else _set_classes(host, wish)
     if choice.miniature:
         _check_words(host.class_names, choice, note)

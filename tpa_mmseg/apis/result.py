@@ -80,7 +80,9 @@ class Result:
         host_labels: np.ndarray | None = None,
     ) -> None:
         self._segmenter, self.picture, self.bank, self.fusion = segmenter, picture, bank, fusion
-        scores = self._scores()
+        outputs = segmenter.outputs(picture)
+        self._size = outputs.size
+        scores = self._fused(outputs)
         if not isinstance(scores, FusedScores):
             self.host_labels = self.labels = self._compact(scores.labels())
         elif host_labels is not None:
@@ -92,21 +94,19 @@ class Result:
             self.labels = self._compact(scores.labels())
 
     @torch.no_grad()
-    def _scores(self) -> ScoreMap:
+    def _fused(self, outputs: Outputs) -> ScoreMap:
         """TPA's scores, or the host's where there is nothing to look up in."""
-        scores, phi, _ = self._segmenter.outputs(self.picture)
         if self.bank is None:
-            return scores
-        lookup = Lookup(self.bank.prototypes(), phi, scores.size, self.fusion.centre)
-        return FusedScores(scores, lookup, self.fusion)
+            return outputs.scores
+        lookup = Lookup(self.bank.prototypes(), outputs.phi, outputs.scores.size, self.fusion.centre)
+        return FusedScores(outputs.scores, lookup, self.fusion)
 
     def _compact(self, labels: Tensor) -> np.ndarray:
         labels = labels.cpu().numpy().astype(np.min_scalar_type(len(self.class_names) - 1))
         return self._full_size(labels)
 
     def _full_size(self, labels: np.ndarray) -> np.ndarray:
-        size = self._segmenter.outputs(self.picture).size
-        return labels if labels.shape == size else resample(labels, size)
+        return labels if labels.shape == self._size else resample(labels, self._size)
 
     @property
     def name(self) -> str:
@@ -140,7 +140,7 @@ class Result:
 
         Hosts that refine masks (NACLIP, Trident) decide on at most two megapixels; so do their scores.
         """
-        return self._scores().probabilities().cpu().numpy()
+        return self._fused(self._segmenter.outputs(self.picture)).probabilities().cpu().numpy()
 
     def host_scores(self) -> np.ndarray:
         """(C, H, W) float32 probabilities of the host alone."""

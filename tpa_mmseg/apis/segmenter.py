@@ -6,7 +6,7 @@ import copy
 import os
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -21,7 +21,7 @@ from ..errors import TPAError
 from .adaptation import Adaptation
 from .choice import AUTO, Wish
 from .class_list import Classes
-from .inputs import Collected, Images, collect
+from .inputs import Collected, Images, collect, lazily
 from .networks import Networks, load_networks
 from .picture import Picture, Unreadable
 from .result import Outputs, Result, Results, fusion_with
@@ -121,29 +121,28 @@ class Segmenter:
             A :class:`Result` for a single picture, :class:`Results` for a list, a batch or a folder.
         """
         found = collect(images)
-        if self._networks.with_tpa and not self.bank.images:
+        if self._adaptation is not None and not self.bank.images:
             self._fold_in(found)
         results = Results(self._each(found, 'Segmenting', self._result), found.skipped)
         return results[0] if found.single else results
 
-    def stream(self, images: Iterable[Images], grow: bool = False) -> Iterator[Result]:
+    def stream(self, images: Images, grow: bool = False) -> Iterator[Result]:
         """Segments pictures one by one, however many there are, and keeps none of them.
 
         Args:
-            images: As for :meth:`segment`, lazily: frames of a video, say.
+            images: As for :meth:`segment`; of a generator or a video no more than one picture is read ahead.
             grow: Fold every picture into the bank before it is segmented.
         """
-        for item in images:
-            for picture in collect(item).pictures:
-                try:
-                    if grow:
-                        self._adaptation.fold_in(picture, remember=False)
-                    yield self._result(picture)
-                except Unreadable as error:
-                    warnings.warn(f'Skipped: {error}', SkippedWarning, stacklevel=2)
+        for picture in lazily(images):
+            try:
+                if grow:
+                    self._adapting.fold_in(picture, remember=False)
+                yield self._result(picture)
+            except Unreadable as error:
+                warnings.warn(f'Skipped: {error}', SkippedWarning, stacklevel=2)
 
     def _result(self, picture: Picture) -> Result:
-        bank = self._adaptation.snapshot() if self._networks.with_tpa else None
+        bank = None if self._adaptation is None else self._adaptation.snapshot()
         return Result(self, picture, bank, self.fusion)
 
     # The bank
@@ -151,9 +150,13 @@ class Segmenter:
     @property
     def bank(self) -> PrototypeBank:
         """The bank at present."""
+        return self._adapting.bank
+
+    @property
+    def _adapting(self) -> Adaptation:
         if self._adaptation is None:
             raise TPAError('There is no bank without TPA: leave tpa=False out.')
-        return self._adaptation.bank
+        return self._adaptation
 
     def adapt(self, images: Images) -> int:
         """Folds pictures into the bank, those that it does not hold yet. Returns how many these were."""
@@ -163,13 +166,11 @@ class Segmenter:
 
     def bank_for(self, k: float) -> PrototypeBank:
         """The bank with another ``k``, from the same pool. The networks do not run again for what is kept."""
-        return self._adaptation.with_k(k)
+        return self._adapting.with_k(k)
 
     def load_bank(self, path: str | os.PathLike) -> None:
         """Goes on with a saved bank. Raises TPAError where it was made with another host, encoder or class list."""
-        if self._adaptation is None:
-            raise TPAError(f'The bank {path} is of no use without TPA: leave tpa=False out.')
-        self._adaptation.load(path)
+        self._adapting.load(path)
 
     def save_bank(self, path: str | os.PathLike) -> None:
         """Saves the bank as safetensors."""
@@ -187,7 +188,7 @@ class Segmenter:
         self._adaptation = Adaptation(networks.model, self.outputs, self.k, self.keep) if networks.with_tpa else None
 
     def _fold_in(self, found: Collected) -> None:
-        for _ in self._each(found, 'Building the bank', self._adaptation.fold_in):
+        for _ in self._each(found, 'Building the bank', self._adapting.fold_in):
             pass
 
     def _each(self, found: Collected, title: str, action: Callable[[Picture], T]) -> Iterator[T]:

@@ -24,8 +24,9 @@ class KnowsItsClasses:
         self._meta = dict(meta)
 
     def own_names(self) -> Sequence[str] | None:
-        """The names that the model was built with, None where it was built without."""
-        return None
+        """The names that the model, or the host within it, was built with; None where it was built without."""
+        inner = getattr(self, 'host', None)
+        return inner.own_names() if isinstance(inner, KnowsItsClasses) else None
 
     @property
     def dataset_meta(self) -> dict | None:
@@ -50,9 +51,25 @@ def meta_of_names(names: Sequence[str], palette: Sequence[Sequence[int]] | None 
 
 def meta_of_config(cfg: Mapping | None, num_classes: int | None) -> dict | None:
     """The classes of the test data set that a config names, which need not be here; None where they do not fit."""
-    dataset = ((cfg or {}).get('test_dataloader') or {}).get('dataset') or {}
+    dataset = ((cfg or {}).get('test_dataloader') or {}).get('dataset')
+    for find in (_stated_meta, _built_meta) if dataset else ():
+        meta = find(dataset)
+        classes = meta.get('classes') or ()
+        if classes and len(classes) == num_classes:
+            return meta_of_names(classes, meta.get('palette'))
+    return None
+
+
+def _stated_meta(dataset: Mapping) -> Mapping:
+    """What the class of a data set, or its config, says."""
     kind = dataset.get('type')
     kind = DATASETS.get(kind) if isinstance(kind, str) else kind
-    meta = {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
-    classes = meta.get('classes') or ()
-    return meta_of_names(classes, meta.get('palette')) if classes and len(classes) == num_classes else None
+    return {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
+
+
+def _built_meta(dataset: Mapping) -> Mapping:
+    """What a data set says whose classes depend on its options; nothing where its files are not here."""
+    try:
+        return DATASETS.build({**dataset, 'lazy_init': True}).metainfo
+    except Exception:  # each data set has its own way to miss its files
+        return {}

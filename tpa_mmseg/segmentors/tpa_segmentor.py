@@ -187,9 +187,6 @@ class TPASegmentor(KnowsItsClasses, BaseSegmentor):
             )
         self.keep_meta(dataset_meta)
 
-    def own_names(self) -> Sequence[str] | None:
-        return self.host.own_names()
-
     def fingerprint(self) -> dict:
         """What a bank for this model is made with; classes only once they are known."""
         print_ = {'host': self.host.fingerprint(), 'encoder': self.encoder.fingerprint()}
