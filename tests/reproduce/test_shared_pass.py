@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from mmengine.config import Config
 
 from tests.reproduce.demo_world import OTHER, demo_world, use
 from tests.world import results, run_in_process
+from tpa_mmseg.reproduce import plan, world_of
 from tpa_mmseg.reproduce.execute import execute
+from tpa_mmseg.reproduce.experiments import COMPONENTS
 from tpa_mmseg.reproduce.layout import RunFolder
 from tpa_mmseg.reproduce.results import RunResult
 from tpa_mmseg.reproduce.runs import Run, Variant
@@ -76,3 +80,18 @@ def test_another_encoder_makes_another_bank(tmp_path: Path, monkeypatch: pytest.
     result = execute(Run('extractor', 'demo', 'fcn', 'r18', 'dusk', variants=variants), RunFolder(tmp_path / 'run'))
     widths = [variant.bank.bytes for variant in result.variants]
     assert widths == [8 * 8 * (96 + 1), 8 * 8 * (OTHER['model']['embed_dim'] + 1)]
+
+
+def test_clip_features_have_the_numbers_of_a_run_of_their_own(tmp_path: Path) -> None:
+    settings = {'test_dataloader.dataset.size': 3, 'custom_hooks.0.pool.size': 2}
+    run = replace(plan('main', 'miniature', hosts=['clip'])[0], variants=COMPONENTS[:2])
+    result = execute(run, RunFolder(tmp_path / 'run'), cfg_options=settings)
+    cfg = Config.fromfile(world_of('miniature').config(run))
+    cfg.merge_from_dict(settings)
+    cfg.model.encoder = dict(type='CLIPEncoder', clip=cfg.model.host.clip)
+    cfg.dump(tmp_path / 'alone.py')
+    run_in_process('test', tmp_path / 'alone.py', '--work-dir', tmp_path / 'alone')
+    alone = results(tmp_path / 'alone')
+    assert alone['host'] == vars(result.host)
+    assert alone['tpa'] == vars(result.variant('clip-features').tpa)
+    assert alone['tpa'] != vars(result.variant('per-image').tpa)

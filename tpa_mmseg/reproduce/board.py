@@ -13,8 +13,8 @@ from tqdm import tqdm
 from .layout import RunFolder, State
 from .runs import Run
 
-# Seconds between two looks at the folders, and between two lines where stderr is not a terminal.
-_LOOK_EVERY, _LINE_EVERY = 1.0, 30.0
+# Seconds between two looks at the folders: for a bar, and for lines in a log. Every look reads a few files per run.
+_BAR_EVERY, _LINE_EVERY = 1.0, 30.0
 _LINE = '{desc}: {n_fmt} of {total_fmt} images, {elapsed} gone, {remaining} left{postfix}'
 
 
@@ -25,11 +25,13 @@ class Board:
         runs: The runs that were not done at the start.
         images: Guesses the test images of a run before it says so itself.
         work_dir: Where the runs are.
+        batch: What the workers work for: what failed in another is still to be tried.
     """
 
-    def __init__(self, runs: Sequence[Run], images: Callable[[Run], int], work_dir: Path) -> None:
+    def __init__(self, runs: Sequence[Run], images: Callable[[Run], int], work_dir: Path, batch: str) -> None:
+        self._batch = batch
         self._runs = [(run.name, RunFolder.of(run, work_dir), images(run)) for run in runs]
-        self._looked = self._said = 0.0
+        self._looked = 0.0
         self._started = time.monotonic()
         self._bar = tqdm(unit=' images', file=sys.stderr, dynamic_ncols=True) if sys.stderr.isatty() else None
         self._told: set[Path] = set()
@@ -37,13 +39,13 @@ class Board:
     def look(self, last: bool = False) -> None:
         """Brings the bar up to date, now and then. Args: last: at once, and for the last time."""
         now = time.monotonic()
-        if not last and now - self._looked < _LOOK_EVERY:
+        if not last and now - self._looked < (_LINE_EVERY if self._bar is None else _BAR_EVERY):
             return
         self._looked = now
         done = total = 0
         states: Counter[State] = Counter()
         for name, folder, guess in self._runs:
-            state, progress = folder.state(), folder.progress()
+            state, progress = self._state(folder), folder.progress()
             states[state] += 1
             size = progress.total if progress is not None and progress.total else guess
             total += size
@@ -56,6 +58,10 @@ class Board:
                 tqdm.write(f'failed: {name}: {progress.error}', file=sys.stderr)
         self._show(done, total, states, last)
 
+    def _state(self, folder: RunFolder) -> State:
+        state, claim = folder.state_and_claim()
+        return State.WAITING if state is State.FAILED and claim.batch != self._batch else state
+
     def _show(self, done: int, total: int, states: Counter, last: bool) -> None:
         ended = f'{states[State.DONE]} of {len(self._runs)} runs'
         note = f'{states[State.FAILED]} failed' if states[State.FAILED] else ''
@@ -65,8 +71,7 @@ class Board:
             self._bar.set_postfix_str(note)
             if last:
                 self._bar.close()
-        elif last or time.monotonic() - self._said >= _LINE_EVERY:
-            self._said = time.monotonic()
-            elapsed = self._said - self._started
+        else:
+            elapsed = self._looked - self._started
             line = tqdm.format_meter(done, total, elapsed, prefix=ended, postfix=note, bar_format=_LINE)
             print(line, file=sys.stderr, flush=True)

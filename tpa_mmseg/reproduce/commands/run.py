@@ -82,7 +82,7 @@ def _work_here(args: argparse.Namespace, task: Task, runs: list[Run], todo: list
     print((f'{done} of {len(runs)} runs are done. ' if done else '') + estimator.describe(todo, len(environments)))
     if args.dry_run or not todo:
         return
-    board = Board(todo, estimator.images, task.work_dir)
+    board = Board(todo, estimator.images, task.work_dir, task.batch)
     try:
         supervisor = Supervisor(task, environments[: len(todo)])
         supervisor.watch(board.look)
