@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-
 from ..errors import TPAError
 from .world import Scene, paint
 

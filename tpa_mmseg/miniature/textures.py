@@ -157,7 +157,7 @@ def _distance(u: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def colours(name: str, rng: Generator, unusual: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The two RGB colours of a surface. An unusual one has other hues and a paler or stronger colour; some swap them."""
+    """The two RGB colours of a surface. An unusual one has other hues, paler or stronger; some swap the two."""
     first, second = (np.array(colour) for colour in COLOURS[name])
     if unusual:
         turn = rng.uniform(0.15, 0.85)

@@ -13,8 +13,9 @@ import torch.nn.functional as F
 from open_clip.transformer import PatchDropout
 from torch import Tensor, nn
 
+from ..weights import load_into, load_state_dict
 from .captions import CONTEXT, TEMPLATES, caption, rows_in_use, tokenizer
-from .cards import write_weights
+from .cards import WEIGHTS, write_weights
 from .probe import class_shares, mean_recall, patch_labels
 from .training import Training, load_scenes
 from .views import Views, turn_hue
@@ -37,8 +38,12 @@ class CLIPSettings:
         hue: Share of the views whose hues are turned.
         dropped: Share of the patches left out in the first three quarters of the steps.
         rate: Highest learning rate.
-        scales: First and last logit scale; it rises geometrically over the first half.
+        scales: First and last logit scale; it rises geometrically over the first 85 % of the steps. The last one decides
+            how much the cosines of a patch differ between classes: here by about 0.02, as those of real CLIP do, so
+            that at the logit scale of the hosts the probabilities are as soft as theirs.
         visible: Share of a picture from which on a class counts as visible.
+        start: Weights to start from, by the name of their file; with another patch, its kernels are cut. Empty to start
+            from chance.
         seed: Of everything random.
     """
 
@@ -46,15 +51,16 @@ class CLIPSettings:
     image_size: int = 64
     width: int = 96
     layers: int = 4
-    steps: int = 2500
+    steps: int = 2200
     batch: int = 128
     scenes: int = 8000
     sides: tuple[float, float] = (24, 90)
-    hue: float = 0.2
+    hue: float = 0.0
     dropped: float = 0.5
     rate: float = 1.5e-3
-    scales: tuple[float, float] = (20, 150)
+    scales: tuple[float, float] = (20, 300)
     visible: float = 0.08
+    start: str = ''
     seed: int = 0
 
 
@@ -97,6 +103,8 @@ class CLIPTask:
         model = open_clip.CLIP(**config)
         model.visual.patch_dropout = PatchDropout(self.settings.dropped)
         model.logit_scale.requires_grad_(False)
+        if self.settings.start:
+            _start(model, WEIGHTS / f'{self.settings.start}.safetensors')
         return model
 
     def loss(self, step: int) -> tuple[Tensor, dict[str, float]]:
@@ -122,7 +130,7 @@ class CLIPTask:
 
     def _schedule(self, progress: float) -> None:
         first, last = self.settings.scales
-        self.model.logit_scale.data.fill_(math.log(first * (last / first) ** min(1.0, progress * 2)))
+        self.model.logit_scale.data.fill_(math.log(first * (last / first) ** min(1.0, progress / 0.85)))
         self.model.visual.patch_dropout.prob = self.settings.dropped if progress < 0.75 else 0.0
 
     def _pictures(self) -> tuple[Tensor, Tensor]:
@@ -169,6 +177,14 @@ class CLIPTask:
                 found.append((F.normalize(_values(visual, window), dim=-1) @ self.class_texts().T).argmax(-1).flatten())
                 truth.append(patch_labels(labels[:, top : top + size, left : left + size], patch).flatten())
         return {'recall': mean_recall(torch.cat(found), torch.cat(truth))}
+
+
+def _start(model: open_clip.CLIP, path: Path) -> None:
+    """Takes the weights of a file, whose patches may be larger: their positions on the grid stay what they are."""
+    state = {name: tensor.float() for name, tensor in load_state_dict(path).items() if name != 'token_embedding.rows'}
+    side = model.visual.conv1.weight.shape[-1]
+    state['visual.conv1.weight'] = state['visual.conv1.weight'][..., :side, :side]
+    load_into(model, state, path, unused=('attn_mask',), model='the miniature CLIP')
 
 
 def _several_positives(logits: Tensor, fits: Tensor) -> Tensor:
