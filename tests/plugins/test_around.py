@@ -11,9 +11,9 @@ import torch
 from tests.hosts.test_contract import images
 from tests.hosts.zoo import PREPROCESSOR, TINY_CLIP, ZOO, clip_options
 from tests.world import make_world, results, run_in_process, run_ranks, write_config
-from tpa_mmseg.demo.scenes import CLASSES
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.hosts import Host
+from tpa_mmseg.miniature.world import CLASSES
 from tpa_mmseg.plugins import LAME, MLMP, T3A, TENT
 
 AROUND = [LAME, MLMP, T3A, TENT]
@@ -62,14 +62,19 @@ def test_a_stream_is_refused_on_several_ranks(kind: type[Host], monkeypatch: pyt
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Path:
-    """A few scenes, and a config for a tiny host with T3A around it."""
-    make_world(tmp_path, count=5, pool=3)
+def sclip(tmp_path: Path) -> dict:
+    """A tiny random host for the scenes."""
     features = tmp_path / 'text.npz'
     np.savez(features, text_features=np.random.default_rng(0).normal(size=(len(CLASSES), 16)))
     host = {'type': 'SCLIP', 'clip': {'model': TINY_CLIP}, 'text_features': str(features), 'slide_crop': 0}
-    host['data_preprocessor'] = PREPROCESSOR
-    return write_config(tmp_path, 3, model__host={'_delete_': True, 'type': 'T3A', 'host': host, 'reset': 'stream'})
+    return {**host, 'data_preprocessor': PREPROCESSOR}
+
+
+@pytest.fixture
+def stream(sclip: dict, tmp_path: Path) -> Path:
+    """A few scenes, and a config with T3A on a stream of them."""
+    make_world(tmp_path, count=5)
+    return write_config(tmp_path, 3, model__host={'_delete_': True, 'type': 'T3A', 'host': sclip, 'reset': 'stream'})
 
 
 def run(config: Path, work: Path, *args) -> dict:
@@ -77,15 +82,33 @@ def run(config: Path, work: Path, *args) -> dict:
     return results(work)
 
 
-def test_a_stream_starts_with_the_test_whether_the_bank_was_built_or_found(world: Path, tmp_path: Path) -> None:
-    built = run(world, tmp_path / 'work')
-    found = run(world, tmp_path / 'work')
-    alone = run(world, tmp_path / 'alone', '--no-tpa')
+def test_a_stream_starts_with_the_test_whether_the_bank_was_built_or_found(stream: Path, tmp_path: Path) -> None:
+    built = run(stream, tmp_path / 'work')
+    found = run(stream, tmp_path / 'work')
+    alone = run(stream, tmp_path / 'alone', '--no-tpa')
     assert built['host'] == found['host'] == alone['host']
     assert built['tpa'] == found['tpa']
 
 
-def test_ranks_that_would_divide_a_stream_end_with_the_sentence(world: Path, tmp_path: Path) -> None:
-    done = run_ranks(2, 'test', world, '--work-dir', tmp_path / 'work')
+def test_ranks_that_would_divide_a_stream_end_with_the_sentence(stream: Path, tmp_path: Path) -> None:
+    done = run_ranks(2, 'test', stream, '--work-dir', tmp_path / 'work')
     assert done.returncode != 0
     assert "T3A with reset='stream' learns from all images in their order" in done.stderr
+
+
+def test_images_that_adapt_together_are_the_same_on_two_ranks(sclip: dict, tmp_path: Path) -> None:
+    make_world(tmp_path, count=5)
+    config = write_config(
+        tmp_path,
+        3,
+        model__host={'_delete_': True, 'type': 'MLMP', 'host': sclip, 'steps': 2, 'lr': 0.05, 'reset': 'batch'},
+        test_dataloader__batch_size=2,
+        test_dataloader__sampler={'_delete_': True, 'type': 'WholeBatchSampler', 'batch_size': 2},
+    )
+    alone = run(config, tmp_path / 'one')
+    done = run_ranks(2, 'test', config, '--work-dir', tmp_path / 'two')
+    assert done.returncode == 0, done.stderr
+    assert results(tmp_path / 'two')['per_class'] == alone['per_class']
+    # Pairs matter: each image on its own gives other labels.
+    single = run(config, tmp_path / 'single', '--cfg-options', 'model.host.reset=image')
+    assert single['per_class'] != alone['per_class']

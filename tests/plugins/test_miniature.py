@@ -1,0 +1,21 @@
+"""Every plug-in and baseline that goes around a host runs on the miniature world through the tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.world import ROOT, results, run_in_process
+
+NAMES = ['mlmp_naclip_mini-b8', 'mlmp_proxyclip_mini-b8', 'lame_naclip_mini-b8', 't3a-stream_naclip_mini-b8']
+
+
+@pytest.mark.parametrize('name', [*NAMES, 'tent_naclip_mini-b8'])
+def test_config_runs_with_tpa_around_it(name: str, tmp_path: Path) -> None:
+    options = ['test_dataloader.dataset.size=1', 'custom_hooks.0.pool.size=1']
+    config = ROOT / f'configs/miniature/{name}.py'
+    run_in_process('test', config, '--work-dir', tmp_path, '--cfg-options', *options)
+    report = results(tmp_path)
+    assert 0 < report['host']['mIoU'] <= 100 and 0 < report['tpa']['mIoU'] <= 100
+    assert report['bank']['images'] == 1
