@@ -89,14 +89,14 @@ def test_a_batch_gives_each_image_the_labels_it_gets_alone(cfg, images, pool):
 
 
 def test_images_of_different_sizes_in_one_batch(cfg, images, pool):
-    preprocessor = dict(cfg.segmentor.data_preprocessor, type='TPADataPreProcessor')
+    preprocessor = dict(cfg.model.host.segmentor.data_preprocessor, type='TPADataPreProcessor')
     model = model_of(cfg, data_preprocessor=preprocessor)
     model.set_bank(build_bank(model, pool))
     cropped = copy.deepcopy(images[1])
     cropped['inputs'] = cropped['inputs'][:, :24, :]
-    cropped['data_samples'].set_metainfo({'ori_shape': (24, 56), 'img_shape': (24, 56)})
+    cropped['data_samples'].set_metainfo({'ori_shape': (24, SIZE[1]), 'img_shape': (24, SIZE[1])})
     together = run(model, [images[0], cropped])
-    assert together[1].pred_sem_seg.data.shape == (1, 24, 56)
+    assert together[1].pred_sem_seg.data.shape == (1, 24, SIZE[1])
     assert torch.equal(run(model, [cropped])[0].pred_sem_seg.data, together[1].pred_sem_seg.data)
 
 
@@ -201,7 +201,7 @@ def test_wrong_options_are_named(cfg):
 
 
 def test_a_class_list_that_does_not_fit_is_refused(cfg):
-    with pytest.raises(TPAError, match='has 8 classes but the data set has 2'):
+    with pytest.raises(TPAError, match='has 14 classes but the data set has 2'):
         model_of(cfg).set_classes({'classes': ('a', 'b')})
 
 
