@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from mmengine import Config
 
 from tests.hosts.zoo import TINY_SAM, ZOO
 from tpa_mmseg.hosts.sam import SAMEncoder
@@ -162,3 +163,8 @@ def test_trident_runs_with_the_file_that_training_writes(tmp_path: Path) -> None
     assert host.sam.network.blocks[1].mlp.fc1.weight.equal(state['image_encoder.blocks.1.mlp.lin1.weight'].float())
     (scores,) = host.score_maps(torch.randn(1, 3, 48, 64))
     assert scores.labels().shape == (48, 64)
+
+
+def test_config_has_the_dimensions_that_are_trained() -> None:
+    config = Config.fromfile(Path(__file__).parents[2] / 'configs' / '_base_' / 'miniature.py')
+    assert SAMModel.of(config.miniature.sam.model) == SAMModel.of(SAMSettings().model)
