@@ -34,49 +34,49 @@ def _pipe() -> list[int]:
     return moved
 
 
-class Page:
-    """One page of a browser.
+class Browser:
+    """A browser with one page, which is closed at the end of the context."""
 
-    Args:
-        file: What it shows.
-        width, height: Of the window, in CSS pixels.
-        phone: Whether it behaves like one: a viewport, touch instead of a mouse.
-        dark: Whether dark colours are preferred.
-    """
-
-    def __init__(
-        self, file: Path, width: int = 1280, height: int = 900, phone: bool = False, dark: bool = False
-    ) -> None:
+    def __init__(self) -> None:
         self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        theirs_in, ours_out = _pipe()
-        ours_in, theirs_out = _pipe()
+        theirs_in, self._out = _pipe()
+        self._in, theirs_out = _pipe()
         ends = theirs_in, theirs_out
         browser = [BROWSER, *_FLAGS, f'--user-data-dir={self._profile.name}', 'about:blank']
         command = [sys.executable, '-c', _LAUNCHER, *map(str, ends), *browser]
         self._process = subprocess.Popen(command, pass_fds=ends, stderr=subprocess.DEVNULL)
         for end in ends:
             os.close(end)
-        self._out, self._in, self._unread = ours_out, ours_in, b''
-        self._number, self._session = 0, None
+        self._unread, self._number, self._session = b'', 0, None
         self.requests: list[str] = []
         self.complaints: list[str] = []
         try:
-            self._open(file, width, height, phone, dark)
+            target = self.call('Target.createTarget', url='about:blank')['targetId']
+            self._session = self.call('Target.attachToTarget', targetId=target, flatten=True)['sessionId']
+            for domain in ('Page', 'Network', 'Runtime', 'Log'):
+                self.call(f'{domain}.enable')
         except BaseException:
             self.close()
             raise
 
-    def _open(self, file: Path, width: int, height: int, phone: bool, dark: bool) -> None:
-        target = self.call('Target.createTarget', url='about:blank')['targetId']
-        self._session = self.call('Target.attachToTarget', targetId=target, flatten=True)['sessionId']
-        for domain in ('Page', 'Network', 'Runtime', 'Log'):
-            self.call(f'{domain}.enable')
+    def show(self, file: Path, width: int = 1280, height: int = 900, phone: bool = False, dark: bool = False) -> None:
+        """Loads a file.
+
+        Args:
+            file: What is shown.
+            width, height: Of the window, in CSS pixels.
+            phone: Whether it behaves like one: a viewport, touch instead of a mouse.
+            dark: Whether dark colours are preferred.
+        """
         self.call('Emulation.setDeviceMetricsOverride', width=width, height=height, deviceScaleFactor=1, mobile=phone)
         self.call('Emulation.setTouchEmulationEnabled', enabled=phone)
         scheme = {'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}
         self.call('Emulation.setEmulatedMedia', features=[scheme])
-        self.call('Page.navigate', url=file.resolve().as_uri())
-        self._wait_for('Page.loadEventFired')
+        # Through an empty page: the same file again, with another mark behind '#', would not be loaded.
+        for url in ('about:blank', file.resolve().as_uri()):
+            self.requests, self.complaints = [], []
+            self.call('Page.navigate', url=url)
+            self._wait_for('Page.loadEventFired')
 
     def call(self, method: str, **params) -> dict:
         """Calls a method of the browser and waits for its answer."""
@@ -150,7 +150,7 @@ class Page:
         os.close(self._in)
         self._profile.cleanup()
 
-    def __enter__(self) -> Page:
+    def __enter__(self) -> Browser:
         return self
 
     def __exit__(self, *_) -> None:

@@ -112,18 +112,16 @@ class Group:
 
     Args:
         rows: Cells of every row.
-        key: Which row the group is sorted by.
+        key: Whose numbers the group is sorted by.
     """
 
     rows: tuple[tuple[Cell, ...], ...]
     key: int = 0
 
-    def sort_values(self) -> list[float | str | None]:
-        """For each column what the group is sorted by: of the key row, or of the first where that has nothing."""
-        return [
-            key.value if key.value is not None or key.missing else first.value
-            for first, key in zip(self.rows[0], self.rows[self.key], strict=True)
-        ]
+    def sort_values(self, labels: int) -> list[float | str | None]:
+        """For each column what the group is sorted by: names of the first row, numbers of the key row."""
+        cells = (*self.rows[0][:labels], *self.rows[self.key][labels:])
+        return [cell.value for cell in cells]
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ def _group(table: Table, group: Group) -> str:
         f'<tr>{"".join(_cell(cell, index < table.labels, index == 0) for index, cell in enumerate(row))}</tr>'
         for row in group.rows
     )
-    values = escape(json.dumps(group.sort_values(), ensure_ascii=False, separators=(',', ':')))
+    values = escape(json.dumps(group.sort_values(table.labels), ensure_ascii=False, separators=(',', ':')))
     kind = ' class="many"' if len(group.rows) > 1 else ''
     return f'<tbody{kind} data-sort="{values}">{rows}</tbody>'
 
