@@ -51,11 +51,9 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('--bank', metavar='FILE', help='start with a saved bank')
     parser.add_argument('--save-bank', metavar='FILE', help='save the bank')
     parser.add_argument('--no-tpa', action='store_true', help='the host alone')
-    parser.add_argument('--alpha', type=float, default=0.5, help='share of the host (default: %(default)s)')
-    parser.add_argument(
-        '--lambda', type=float, default=5.0, dest='lambda_', help='weight of TPA (default: %(default)s)'
-    )
-    parser.add_argument('--k', type=float, default=2.0, help='how sure an anchor is (default: %(default)s)')
+    parser.add_argument('--alpha', type=float, help='share of the host (default: 0.5)')
+    parser.add_argument('--lambda', type=float, dest='lambda_', help='weight of TPA (default: 5)')
+    parser.add_argument('--k', type=float, help='how sure an anchor is (default: 2)')
     parser.add_argument('--every', type=int, default=1, metavar='N', help='of videos, take every N-th frame')
     parser.add_argument('--device', help='such as cuda:1 (default: the best there is)')
     args = parser.parse_args()

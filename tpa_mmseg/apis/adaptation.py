@@ -20,11 +20,13 @@ class Adaptation:
     Args:
         model: Host and encoder.
         outputs: Gives what they say about a picture.
-        k: Of the anchors.
+        k: Of the anchors; None for the model's own.
         remember: How many pictures in memory stay there, so that their bank can be made again with another ``k``.
     """
 
-    def __init__(self, model: TPASegmentor, outputs: Callable[[Picture], Outputs], k: float, remember: int) -> None:
+    def __init__(
+        self, model: TPASegmentor, outputs: Callable[[Picture], Outputs], k: float | None, remember: int
+    ) -> None:
         self._model, self._outputs, self._remember = model, outputs, remember
         self._pool: list[Picture] | None = []
         self._use(self._empty(k))
@@ -35,9 +37,10 @@ class Adaptation:
         self._held = set(bank.pool)
         self._others: dict[float, PrototypeBank] = {}
 
-    def _empty(self, k: float) -> PrototypeBank:
+    def _empty(self, k: float | None) -> PrototypeBank:
         bank = self._model.new_bank()
-        bank.rule = replace(bank.rule, k=k)
+        if k is not None:
+            bank.rule = replace(bank.rule, k=k)
         return bank
 
     def fold_in(self, picture: Picture, remember: bool = True) -> None:

@@ -73,7 +73,7 @@ class Choice:
 def choices(wish: Wish) -> list[Choice]:
     """The configs to try, the best first."""
     if isinstance(wish.host, Config):
-        return [Choice(wish.host, 'a config')]
+        return [Choice(wish.host, Path(wish.host.filename).stem if wish.host.filename else 'a config')]
     if isinstance(wish.host, os.PathLike) or wish.host.endswith('.py'):
         return [Choice(_read(Path(wish.host)), Path(wish.host).stem)]
     if wish.classes is None:

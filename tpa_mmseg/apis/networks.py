@@ -106,9 +106,12 @@ def _build(choice: Choice, wish: Wish, encoder: Encoder | None, note: str = '') 
     # Whatever the caller's default scope is, data preprocessors and transforms are those of mmseg.
     with DefaultScope.overwrite_default_scope('mmseg'):
         model = MODELS.build(cfg.model)
-        steps = [step for step in cfg.test_pipeline if not step['type'].startswith('Load')]
+        steps = [step for step in _pipeline(cfg, choice) if not step['type'].startswith('Load')]
         harden_pipeline(steps)
         prepare = Compose([ShrinkLarge(_SCENE), *steps] if choice.miniature else steps)
+    if not isinstance(model, TPASegmentor if wish.tpa else Host):
+        wanted = 'a TPASegmentor' if wish.tpa else 'a host'
+        raise TPAError(f'{choice.about} is not {wanted} but {type(model).__name__}: see docs/add_a_host.md.')
     if shown is not None:
         meta = meta_of_names(shown, _palette(shown, choice))
     else:
@@ -117,6 +120,14 @@ def _build(choice: Choice, wish: Wish, encoder: Encoder | None, note: str = '') 
     model.keep_meta(meta)
     model = model.to(wish.device or get_device()).eval()
     return Networks(model, prepare, tuple(meta['classes']), meta['palette'], choice.about, note)
+
+
+def _pipeline(cfg: Config, choice: Choice) -> list[dict]:
+    dataset = (cfg.get('test_dataloader') or {}).get('dataset') or {}
+    pipeline = cfg.get('test_pipeline') or dataset.get('pipeline')
+    if not pipeline:
+        raise TPAError(f'{choice.about} has no test_pipeline: say in the config how pictures are prepared.')
+    return pipeline
 
 
 def _palette(shown: list[str], choice: Choice) -> list[tuple[int, int, int]]:

@@ -48,9 +48,9 @@ class Segmenter:
         threshold: Probability below which a pixel is unsure; by default the host's own.
         tpa: False takes the host alone and loads no encoder.
         bank: File of a saved bank to start with; its ``k`` goes with it.
-        alpha: Share of the host in the fusion.
-        lambda_: What brings cosines to the size of log-probabilities.
-        k: A pixel is an anchor where its class is more than ``k`` times as probable as by chance.
+        alpha: Share of the host in the fusion; by default that of the config, 0.5, and so on.
+        lambda_: What brings cosines to the size of log-probabilities; 5.
+        k: A pixel is an anchor where its class is more than ``k`` times as probable as by chance; 2.
         device: Such as ``'cuda:1'``; by default the best there is.
         keep: Of how many pictures the networks' outputs stay in memory, so that the networks need not run again.
         progress: Whether progress bars are shown where there is more than one picture.
@@ -72,15 +72,15 @@ class Segmenter:
         threshold: float | None = None,
         tpa: bool = True,
         bank: str | os.PathLike | None = None,
-        alpha: float = 0.5,
-        lambda_: float = 5.0,
-        k: float = 2.0,
+        alpha: float | None = None,
+        lambda_: float | None = None,
+        k: float | None = None,
         device: str | None = None,
         keep: int = 32,
         progress: bool = True,
     ) -> None:
-        self.fusion = fusion_with(Fusion(), alpha, lambda_)
-        self.k, self.keep, self.progress = k, keep, progress
+        self._settings = alpha, lambda_, k
+        self.keep, self.progress = keep, progress
         self._wish = Wish(classes, host, backbone, background, threshold, tpa, device)
         self._start(load_networks(self._wish))
         if bank is not None:
@@ -91,6 +91,8 @@ class Segmenter:
         self.class_names, self.palette = networks.class_names, networks.palette
         self.about, self.note = networks.about, networks.note
         self._kept: OrderedDict[str, Outputs] = OrderedDict()
+        alpha, lambda_, self.k = self._settings
+        self.fusion = fusion_with(networks.model.fusion if networks.with_tpa else Fusion(), alpha, lambda_)
         self.forget()
         print_log(f'Networks: {self.about}.' + (f' {networks.note}' if networks.note else ''), 'current')
         if len(self.class_names) == 1:
