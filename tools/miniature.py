@@ -13,6 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import torch
+from mmengine.config import Config
 
 from tpa_mmseg.engine.launch import run_tool
 from tpa_mmseg.errors import TPAError
@@ -28,13 +29,14 @@ from tpa_mmseg.utils import atomic_write
 ROOT = Path(__file__).resolve().parent.parent
 CONFIGS = ROOT / 'configs/miniature'
 WORK_DIR = Path('work_dirs/miniature')
-# Name of the weights -> module, its settings, and those that differ from their defaults.
+SETTINGS = ROOT / 'configs/_base_/miniature_training.py'
+# Name of the weights -> module and the class of its settings.
 TRAININGS = {
-    'clip': ('train_clip', 'CLIPSettings', {}),
-    'clip_p7': ('train_clip', 'CLIPSettings', {'patch': 7, 'image_size': 56}),
-    'encoder': ('train_encoder', 'EncoderSettings', {}),
-    'sam': ('train_sam', 'SAMSettings', {}),
-    'fcn': ('train_fcn', 'FCNSettings', {}),
+    'clip': ('train_clip', 'CLIPSettings'),
+    'clip_p7': ('train_clip', 'CLIPSettings'),
+    'encoder': ('train_encoder', 'EncoderSettings'),
+    'sam': ('train_sam', 'SAMSettings'),
+    'fcn': ('train_fcn', 'FCNSettings'),
 }
 
 
@@ -84,9 +86,10 @@ def run_export(args: argparse.Namespace) -> None:
 
 
 def run_train(args: argparse.Namespace) -> None:
-    module_name, kind, different = TRAININGS[args.name]
+    module_name, kind = TRAININGS[args.name]
     module = importlib.import_module(f'tpa_mmseg.miniature.{module_name}')
-    settings = getattr(module, kind)(**{**different, **parse_settings(args.set, getattr(module, kind))})
+    kind = getattr(module, kind)
+    settings = kind(**{**Config.fromfile(SETTINGS)[args.name], **parse_settings(args.set, kind)})
     out = args.out or WEIGHTS / f'{args.name}.safetensors'
     work_dir = args.work_dir or WORK_DIR / args.name
     module.train(out, work_dir, settings, resume=not args.from_scratch)

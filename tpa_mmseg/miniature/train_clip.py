@@ -7,6 +7,7 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import open_clip
 import torch
 import torch.nn.functional as F
@@ -24,7 +25,7 @@ from .world import CLASSES
 
 @dataclass(frozen=True)
 class CLIPSettings:
-    """Everything that decides the weights.
+    """Everything that decides the weights; ``configs/_base_/miniature_training.py`` has the numbers.
 
     Attributes:
         patch: Side of a patch.
@@ -36,32 +37,32 @@ class CLIPSettings:
         scenes: How many scenes of the train split are painted.
         sides: Smallest and largest side of a view in pixels of a scene.
         hue: Share of the views whose hues are turned.
-        dropped: Share of the patches left out in the first three quarters of the steps.
+        dropped: Share of the patches left out in the first 85 % of the steps.
         rate: Highest learning rate.
-        scales: First and last logit scale; it rises geometrically over the first 85 % of the steps. The last one decides
-            how much the cosines of a patch differ between classes: here by about 0.02, as those of real CLIP do, so
-            that at the logit scale of the hosts the probabilities are as soft as theirs.
+        scales: Logit scale at the start, after 65 % and after 90 % of the steps, between which it rises geometrically.
+            Small ones teach more; the last decides how much the cosines of a patch differ between classes: as little
+            as those of real CLIP do, so that at the logit scale of the hosts the probabilities are as soft as theirs.
         visible: Share of a picture from which on a class counts as visible.
         start: Weights to start from, by the name of their file; with another patch, its kernels are cut. Empty to start
             from chance.
         seed: Of everything random.
     """
 
-    patch: int = 8
-    image_size: int = 64
-    width: int = 96
-    layers: int = 4
-    steps: int = 2200
-    batch: int = 128
-    scenes: int = 8000
-    sides: tuple[float, float] = (24, 90)
-    hue: float = 0.0
-    dropped: float = 0.5
-    rate: float = 1.5e-3
-    scales: tuple[float, float] = (20, 300)
-    visible: float = 0.08
-    start: str = ''
-    seed: int = 0
+    patch: int
+    image_size: int
+    width: int
+    layers: int
+    steps: int
+    batch: int
+    scenes: int
+    sides: tuple[float, float]
+    hue: float
+    dropped: float
+    rate: float
+    scales: tuple[float, float, float]
+    visible: float
+    start: str
+    seed: int
 
 
 def model_config(settings: CLIPSettings) -> dict:
@@ -129,9 +130,9 @@ class CLIPTask:
         return loss, {'fitting': right.item()}
 
     def _schedule(self, progress: float) -> None:
-        first, last = self.settings.scales
-        self.model.logit_scale.data.fill_(math.log(first * (last / first) ** min(1.0, progress / 0.85)))
-        self.model.visual.patch_dropout.prob = self.settings.dropped if progress < 0.75 else 0.0
+        logarithms = [math.log(scale) for scale in self.settings.scales]
+        self.model.logit_scale.data.fill_(float(np.interp(progress, (0, 0.65, 0.9), logarithms)))
+        self.model.visual.patch_dropout.prob = self.settings.dropped if progress < 0.85 else 0.0
 
     def _pictures(self) -> tuple[Tensor, Tensor]:
         """(B, 3, s, s) normalised pictures and (B, classes) which classes they show."""
@@ -205,7 +206,7 @@ def _values(visual: nn.Module, images: Tensor) -> Tensor:
     return visual.ln_post(attention.out_proj(values)) @ visual.proj
 
 
-def train(out: Path, work_dir: Path, settings: CLIPSettings | None = None, resume: bool = True) -> None:
+def train(out: Path, work_dir: Path, settings: CLIPSettings, resume: bool = True) -> None:
     """Trains and writes the weights.
 
     Args:
@@ -214,7 +215,6 @@ def train(out: Path, work_dir: Path, settings: CLIPSettings | None = None, resum
         settings: What decides the weights.
         resume: Whether to go on from a checkpoint in ``work_dir``.
     """
-    settings = settings or CLIPSettings()
     task = CLIPTask(settings, Path(work_dir).parent)
     training = Training(work_dir, settings.steps, {'clip': task.model}, task.rng, settings.rate)
     if resume:

@@ -23,7 +23,7 @@ _FAR = -1e4
 
 @dataclass(frozen=True)
 class EncoderSettings:
-    """Everything that decides the weights.
+    """Everything that decides the weights; ``configs/_base_/miniature_training.py`` has the numbers.
 
     Attributes:
         patch: Side of a patch.
@@ -44,22 +44,22 @@ class EncoderSettings:
         seed: Of everything random.
     """
 
-    patch: int = 8
-    width: int = 96
-    layers: int = 4
-    steps: int = 8000
-    batch: int = 48
-    scenes: int = 8000
-    view: int = 6
-    sides: tuple[float, float] = (34, 66)
-    near: float = 16
-    far: float = 22
-    temperature: float = 0.2
-    across: float = 0.4
-    clusters: int = 48
-    clustering: float = 0.5
-    rate: float = 1.5e-3
-    seed: int = 0
+    patch: int
+    width: int
+    layers: int
+    steps: int
+    batch: int
+    scenes: int
+    view: int
+    sides: tuple[float, float]
+    near: float
+    far: float
+    temperature: float
+    across: float
+    clusters: int
+    clustering: float
+    rate: float
+    seed: int
 
 
 def model_config(settings: EncoderSettings) -> dict:
@@ -198,7 +198,7 @@ def _cosines(kernels: Tensor) -> None:
     kernels[: len(start)] = start * 0.7
 
 
-def train(out: Path, work_dir: Path, settings: EncoderSettings | None = None, resume: bool = True) -> None:
+def train(out: Path, work_dir: Path, settings: EncoderSettings, resume: bool = True) -> None:
     """Trains and writes the weights.
 
     Args:
@@ -207,7 +207,6 @@ def train(out: Path, work_dir: Path, settings: EncoderSettings | None = None, re
         settings: What decides the weights.
         resume: Whether to go on from a checkpoint in ``work_dir``.
     """
-    settings = settings or EncoderSettings()
     task = EncoderTask(settings, Path(work_dir).parent)
     modules = {'network': task.network, 'clusters': task.clusters}
     training = Training(work_dir, settings.steps, modules, task.rng, settings.rate)

@@ -1,0 +1,58 @@
+"""How the networks of the miniature world are trained: the settings of ``tools/miniature.py train NAME``."""
+
+clip = dict(
+    patch=8,
+    image_size=64,
+    width=96,
+    layers=4,
+    steps=2200,
+    batch=96,
+    scenes=8000,
+    sides=(24, 90),
+    hue=0.0,
+    dropped=0.5,
+    rate=1.5e-3,
+    scales=(20, 40, 500),
+    visible=0.08,
+    start='',
+    seed=0,
+)
+# From the weights of clip, in a few minutes.
+clip_p7 = dict(
+    patch=7,
+    image_size=56,
+    width=96,
+    layers=4,
+    steps=500,
+    batch=96,
+    scenes=8000,
+    sides=(24, 90),
+    hue=0.0,
+    dropped=0.0,
+    rate=7e-4,
+    scales=(500, 500, 500),
+    visible=0.08,
+    start='clip',
+    seed=0,
+)
+encoder = dict(
+    patch=8,
+    width=96,
+    layers=4,
+    steps=8000,
+    batch=48,
+    scenes=8000,
+    view=6,
+    sides=(34, 66),
+    near=16,
+    far=22,
+    temperature=0.2,
+    across=0.4,
+    clusters=48,
+    clustering=0.5,
+    rate=1.5e-3,
+    seed=0,
+)
+# Both have defaults for everything else.
+sam = dict(steps=2500, images=4, scenes=8000, rate=2e-3, seed=0)
+fcn = dict(steps=1200, batch=8, scenes=1000, rate=4e-3, seed=0)
