@@ -116,8 +116,8 @@ class Browser:
         return message
 
     def run(self, script: str) -> Any:
-        """The value of an expression in the page."""
-        found = self.call('Runtime.evaluate', expression=script, returnByValue=True)
+        """The value of an expression in the page; of a promise, what it promises."""
+        found = self.call('Runtime.evaluate', expression=script, returnByValue=True, awaitPromise=True)
         if 'exceptionDetails' in found:
             raise RuntimeError(found['exceptionDetails']['exception']['description'])
         return found['result'].get('value')

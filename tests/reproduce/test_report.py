@@ -101,7 +101,7 @@ def test_average_is_taken_only_when_all_benchmarks_have_run(tmp_path: Path) -> N
         if cells[1:2] == ['SCLIP'] and len(cells) == 13:
             averages[cells[2]] = cells[-2]
     ours = [float(row['Base']) for row in numbers(out) if (row['Host'], row['Backbone']) == ('SCLIP', 'ViT-B/16')]
-    # The means of the cells that the paper prints are 38.16 and 29.03.
+    # The means of the cells that the paper prints are 38.16 and 29.02.
     assert averages['ViT-B/16'].startswith(f'{sum(ours) / 8:.1f} (paper 38.2, ')
     assert averages['ViT-L/14'] == '*7 of 8* (paper 29.0)'
 

@@ -57,17 +57,18 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _place(browser: Browser, selector: str) -> tuple[float, float]:
     """Brings an element into view. Returns: its centre."""
-    return tuple(
-        browser.run(
-            f"""(() => {{
-              document.documentElement.style.scrollBehavior = 'auto';
-              const element = document.querySelector({selector!r});
-              element.scrollIntoView({{block: 'center'}});
-              const box = element.getBoundingClientRect();
-              return [box.left + box.width / 2, box.top + box.height / 2];
-            }})()"""
-        )
-    )
+    script = f"""(async () => {{
+      document.documentElement.style.scrollBehavior = 'auto';
+      const element = document.querySelector({selector!r});
+      // What comes into view is laid out only then, and moves what is below it.
+      for (let frame = 0; frame < 6; frame += 1) {{
+        element.scrollIntoView({{block: 'center'}});
+        await new Promise(requestAnimationFrame);
+      }}
+      const box = element.getBoundingClientRect();
+      return [box.left + box.width / 2, box.top + box.height / 2];
+    }})()"""
+    return tuple(browser.run(script))
 
 
 def test_page_asks_for_nothing_but_itself_and_the_browser_has_no_complaint(browser: Browser, page: Path) -> None:
@@ -79,8 +80,7 @@ def test_page_asks_for_nothing_but_itself_and_the_browser_has_no_complaint(brows
 def test_pictures_are_shown(browser: Browser, page: Path) -> None:
     browser.show(page)
     _place(browser, '#toy-pictures img')
-    script = "document.querySelector('#toy-pictures img').decode().then(() => true, () => false)"
-    assert browser.call('Runtime.evaluate', expression=script, awaitPromise=True)['result']['value']
+    assert browser.run("document.querySelector('#toy-pictures img').decode().then(() => true, () => false)")
 
 
 def test_on_a_phone_tables_scroll_in_their_boxes_and_the_page_does_not(browser: Browser, page: Path) -> None:
@@ -154,6 +154,5 @@ def test_link_opens_a_section_in_which_nothing_has_run(browser: Browser, page: P
     assert not browser.run(f'{section}.open')
     browser.run('document.querySelector(\'a[href="#paper-main"]\').click()')
     # The event of the address comes after the click.
-    script = 'new Promise((done) => setTimeout(done, 200))'
-    browser.call('Runtime.evaluate', expression=script, awaitPromise=True)
+    browser.run('new Promise((done) => setTimeout(done, 200))')
     assert browser.run(f'{section}.open')
