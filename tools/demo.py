@@ -18,7 +18,6 @@ from pathlib import Path
 
 import torch
 from mmengine.config import Config
-from mmseg.apis import inference_model, init_model
 from PIL import Image
 from tqdm import tqdm
 
@@ -124,6 +123,9 @@ def table(results: list[dict]) -> str:
 
 def draw(hosts: list[str], out: Path) -> None:
     """One row for each host: a scene, its truth, what the host and TPA make of it, and what TPA changed."""
+    # Not before tpa_mmseg, which lets it run on a current torch.
+    from mmseg.apis import inference_model, init_model
+
     torch.set_num_threads(1)
     indices = (index for index in range(1000) if scene('test', index).labels.shape == SHOWN_SIZE)
     rows = []
