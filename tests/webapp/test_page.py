@@ -1,0 +1,75 @@
+"""The page in a real browser."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+import pytest
+
+from tests.reproduce.chromium import BROWSER, Browser
+from tests.webapp.visit import Visitor, served
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec('nicegui') is None, reason="no NiceGUI: pip install 'tpa_mmseg[webapp]'"),
+    pytest.mark.skipif(
+        BROWSER is None, reason="no Chromium to look at the page with: install Debian's package chromium"
+    ),
+]
+
+
+@pytest.fixture(scope='module')
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with served(tmp_path_factory.mktemp('server') / 'log.txt') as found:
+        yield found
+
+
+@pytest.fixture(scope='module')
+def browser() -> Iterator[Browser]:
+    with Browser() as found:
+        yield found
+
+
+def test_from_a_click_on_an_example_to_the_changed_picture(browser: Browser, address: str) -> None:
+    visitor = Visitor(browser, address)
+    visitor.press('Painted scenes')
+    visitor.until("document.querySelector('img[data-part=tpa]')?.naturalWidth > 0")
+    assert visitor.text('networks').startswith('Miniature weights')
+    assert visitor.text('bank').startswith('The bank of 8 pictures')
+    before = {part: visitor.picture(part) for part in ('host', 'tpa', 'difference')}
+    changed = visitor.text('changed')
+
+    visitor.click("document.querySelector('[data-part=alpha]')", x=0.01)
+    visitor.until(f"document.querySelector('[data-part=changed]').innerText != {changed!r}")
+    after = {part: visitor.picture(part) for part in before}
+    assert after['host'] == before['host']
+    assert after['tpa'] != before['tpa'] and after['difference'] != before['difference']
+
+    # All the way to the right is the host alone.
+    visitor.click("document.querySelector('[data-part=alpha]')", x=0.99)
+    visitor.until("document.querySelector('[data-part=changed]').innerText.includes(' 0.0 %')")
+    assert visitor.picture('tpa') == before['host']
+    assert browser.complaints == []
+    assert not [url for url in browser.requests if not url.startswith((address, 'data:', 'ws://127.0.0.1:'))]
+
+
+def test_what_a_visitor_can_mend_is_said_on_the_page(browser: Browser, address: str) -> None:
+    visitor = Visitor(browser, address)
+    visitor.press('Segment')
+    visitor.until("document.querySelector('[role=alert]')?.innerText.includes('There are no pictures')")
+
+
+def test_on_a_phone_nothing_is_wider_than_the_screen(browser: Browser, address: str) -> None:
+    visitor = Visitor(browser, address, width=360, height=740, phone=True)
+    visitor.press('Things before a background')
+    visitor.until("document.querySelector('img[data-part=tpa]')?.naturalWidth > 0")
+    assert browser.run('document.documentElement.scrollWidth') <= 360
+
+
+def test_other_names_for_this_machine_do_not_get_the_page(address: str) -> None:
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(urllib.request.Request(address, headers={'Host': 'elsewhere.example'}))
+    assert refused.value.code == 400

@@ -1,0 +1,106 @@
+"""The part of the page that shows results: pictures to choose from, panels, a table that is the legend too."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+from nicegui import ui
+
+from ..apis.picture import Picture
+from .view import PANELS, View, data_url, difference_colours, thumbnail
+
+_COLUMNS = {
+    'name': 'Class',
+    'host': 'Host, area in %',
+    'tpa': 'TPA, area in %',
+    'here': 'Anchors in this picture',
+    'bank': 'Anchors in the bank',
+    'prototype': 'Prototype',
+}
+# Vue escapes the name; the colour is our own.
+_NAME_CELL = """
+<q-td :props="props">
+  <span :style="{display: 'inline-block', width: '0.9em', height: '0.9em', marginRight: '0.5em', borderRadius: '2px',
+                 verticalAlign: '-0.1em', outline: '1px solid #8888', background: props.row.colour}"></span>
+  {{ props.value }}
+</q-td>
+"""
+_CHOSEN = 'outline outline-2 outline-blue-600'
+
+
+class Outcome:
+    """Shows one of several results. Elements are made where the constructor is called.
+
+    Args:
+        choose: Called with the number of the picture that a visitor wants to see.
+    """
+
+    def __init__(self, choose: Callable[[int], Awaitable[None]]) -> None:
+        self._choose = choose
+        self._strip = ui.row().classes('w-full gap-2 p-1')
+        self._buttons: list[ui.element] = []
+        self._panels: dict[str, ui.element] = {}
+        with ui.element('div').classes('w-full grid grid-cols-2 lg:grid-cols-3 gap-3'):
+            for part, title in PANELS.items():
+                with ui.element('figure').classes('m-0 min-w-0'):
+                    with ui.element('figcaption').classes('text-sm font-semibold'):
+                        ui.label(title)
+                    self._panels[part] = ui.element('img').props(f'data-part={part} alt="{title}"')
+                    self._panels[part].classes('w-full rounded border border-gray-400')
+        self._legend = ui.row().classes('items-center gap-x-4 gap-y-1 text-sm').props('data-part=legend')
+        self._build_difference()
+        self._bank = ui.label().props('data-part=bank')
+        columns = [
+            {'name': key, 'label': label, 'field': key, 'align': 'left' if key == 'name' else 'right'}
+            for key, label in _COLUMNS.items()
+        ]
+        self._table = ui.table(columns=columns, rows=[], row_key='name').classes('w-full')
+        self._table.props('dense flat bordered hide-pagination :rows-per-page-options="[0]"')
+        self._table.add_slot('body-cell-name', _NAME_CELL)
+
+    def _build_difference(self) -> None:
+        with ui.row().classes('items-center gap-4 text-sm'):
+            ui.label('Difference').classes('font-semibold')
+            for word, colour in difference_colours().items():
+                _swatch(word, colour)
+            self._changed = ui.label().props('data-part=changed role=status')
+
+    def offer(self, pictures: Sequence[Picture]) -> None:
+        """Puts up small pictures to choose from."""
+        self._strip.clear()
+        self._buttons = []
+        with self._strip:
+            for number, picture in enumerate(pictures):
+                button = (
+                    ui.element('button').on('click', partial(self._choose, number)).classes('rounded cursor-pointer')
+                )
+                button.props['aria-label'] = f'Show {picture.name}'
+                button.props['title'] = picture.name
+                with button:
+                    small = ui.element('img').classes('h-16 rounded').props('alt=""')
+                    small.props['src'] = data_url(thumbnail(picture))
+                self._buttons.append(button)
+
+    def show(self, index: int, view: View) -> None:
+        """Shows a result. Args: index: its number; view: what to show of it."""
+        for number, button in enumerate(self._buttons):
+            button.classes(add=_CHOSEN) if number == index else button.classes(remove=_CHOSEN)
+            button.props['aria-pressed'] = 'true' if number == index else 'false'
+        for part, url in view.panels.items():
+            self._panels[part].props['src'] = url
+        self._legend.clear()
+        with self._legend:
+            ui.label('Classes').classes('font-semibold')
+            for row in view.rows:
+                if row['host'] or row['tpa']:
+                    _swatch(row['name'], row['colour'])
+        self._changed.set_text(f'TPA changed {100 * view.changed:.1f} % of the pixels.')
+        self._bank.set_text(view.bank)
+        self._table.rows = view.rows
+
+
+def _swatch(text: str, colour: str) -> None:
+    with ui.row().classes('items-center gap-1'):
+        ui.element('span').classes('inline-block w-4 h-4 rounded').style(f'background: {colour}')
+        ui.label(text)

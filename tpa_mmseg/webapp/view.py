@@ -1,0 +1,110 @@
+"""What the page shows of a result: panels, and a table with one row per class."""
+
+from __future__ import annotations
+
+import base64
+import io
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image
+
+from ..apis import Result
+from ..apis.picture import Picture
+from ..apis.pictures import class_counts
+from ..visualization import DIFFERENCE_COLOURS, Difference, class_colours, difference_map, draw_anchors, panel_size
+from ..visualization.panels import label_panel
+
+#: The panels: part of the page, and title.
+PANELS = {'host': 'Host', 'tpa': 'Host + TPA', 'difference': 'Difference', 'input': 'Picture', 'anchors': 'Anchors'}
+# Height of a picture to click on, in pixels.
+_THUMBNAIL = 64
+
+
+@dataclass(frozen=True)
+class View:
+    """One result, ready to be shown.
+
+    Args:
+        panels: Address of an image for each of :data:`PANELS`.
+        rows: One per class: ``name``, ``colour``, ``host`` and ``tpa`` (shares in percent), ``here`` and ``bank``
+            (anchors in this picture and in all), ``prototype`` (whether there is one).
+        changed: Share of the pixels to which TPA gave another class.
+        bank: The bank in one sentence.
+    """
+
+    panels: dict[str, str]
+    rows: list[dict]
+    changed: float
+    bank: str
+
+
+def view_of(result: Result) -> View:
+    """Makes the panels and the table of a result with TPA."""
+    size = panel_size(*result.labels.shape)
+    colours = class_colours(len(result.palette), result.palette)
+    picture, anchors = result.picture.at(size), result.anchors()
+    changes = difference_map(result.host_labels, result.labels)
+    panels = {
+        'input': picture,
+        'host': label_panel(result.host_labels, colours, size),
+        'tpa': label_panel(result.labels, colours, size),
+        'difference': label_panel(changes, DIFFERENCE_COLOURS, size),
+        'anchors': draw_anchors(picture.convert('L').convert('RGB'), anchors, colours),
+    }
+    return View(
+        {part: data_url(panel) for part, panel in panels.items()},
+        _rows(result, anchors),
+        result.changed(),
+        _describe(result),
+    )
+
+
+def _rows(result: Result, anchors: np.ndarray) -> list[dict]:
+    here = class_counts(anchors, len(result.class_names))
+    columns = zip(result.areas(), result.coverage(), result.palette, here, strict=True)
+    return [
+        {
+            'name': area.name,
+            'colour': css_colour(colour),
+            'host': round(100 * area.host_share, 1),
+            'tpa': round(100 * area.share, 1),
+            'here': int(count),
+            'bank': known.anchors,
+            'prototype': '✓' if known.covered else '–',
+        }
+        for area, known, colour, count in columns
+    ]
+
+
+def _describe(result: Result) -> str:
+    covered = sum(known.covered for known in result.coverage())
+    anchors = sum(known.anchors for known in result.coverage())
+    return (
+        f'The bank of {result.bank.images} pictures covers {covered} of {len(result.class_names)} classes with '
+        f'{anchors:,} anchors.'
+    )
+
+
+def difference_colours() -> dict[str, str]:
+    """What the colours of the difference mean: CSS colour of each word."""
+    kinds = Difference.UNCHANGED, Difference.CHANGED
+    return {kind.name.lower(): css_colour(DIFFERENCE_COLOURS[kind]) for kind in kinds}
+
+
+def css_colour(colour: np.ndarray | list[int] | tuple[int, ...]) -> str:
+    red, green, blue = (int(value) for value in colour)
+    return f'#{red:02x}{green:02x}{blue:02x}'
+
+
+def thumbnail(picture: Picture) -> Image.Image:
+    """A picture to click on."""
+    height, width = picture.load()['img_shape'][:2]
+    return picture.at((_THUMBNAIL, max(1, round(width * _THUMBNAIL / height))))
+
+
+def data_url(image: Image.Image) -> str:
+    """A picture as a part of the page itself: no file is written for it."""
+    buffer = io.BytesIO()
+    image.save(buffer, format='PNG')
+    return f'data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}'
