@@ -24,7 +24,7 @@ class Slice:
     """The scenes on which numbers are compared. They are of val: test is for the last look."""
 
     split: str = 'val'
-    size: int = 40
+    size: int = 30
     pool: int = 20
 
 

@@ -91,7 +91,8 @@ def slice_table() -> str:
         [HOSTS[host], numbers['base'], numbers['tpa'], signed(numbers['tpa'] - numbers['base'])]
         for host, numbers in guard.recorded().items()
     ]
-    return render(['Host', 'Base mIoU', 'TPA mIoU', 'Gain'], rows, align='lrrr', markdown=True)
+    table = render(['Host', 'Base mIoU', 'TPA mIoU', 'Gain'], rows, align='lrrr', markdown=True)
+    return f'{guard.SLICE.size} scenes of {guard.SLICE.split}, a pool of {guard.SLICE.pool}.\n\n{table}'
 
 
 def test_table(results: list[dict]) -> str:
