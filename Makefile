@@ -9,7 +9,7 @@ INSTALLING := $(VENV)/.installing
 .PHONY: help demo test lint bench clean
 
 help:
-	@echo 'make demo    segment a small generated data set with and without TPA'
+	@echo 'make demo    five hosts with and without TPA on the miniature world: a table and a picture'
 	@echo 'make test    lint and run all tests'
 	@echo 'make lint    check style and format'
 	@echo 'make bench   measure TPA against the direct implementation'
