@@ -32,7 +32,7 @@ class Limits:
     images: int = 16
     megabytes: float = 16
     megapixels: float = 100
-    kept_megapixels: float = 2
+    kept_megapixels: float = 1
     classes: int = 300
     characters: int = 20_000
 

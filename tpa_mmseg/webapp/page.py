@@ -37,11 +37,13 @@ class Page:
         self.session = Session(limits, device)
         self.busy, self.progress = False, 0.0
         self._wanted: tuple[int, Settings] | None = None
-        self._drawing = False
+        self._drawing = self._left = False
 
     def build(self) -> None:
         """Puts everything on the page."""
-        ui.colors(primary='#2f5d8a')
+        ui.context.client.on_delete(self._leave)
+        # Readable on white and on black.
+        ui.colors(primary='#3a7ab8')
         with ui.column().classes('w-full max-w-screen-2xl mx-auto gap-4'):
             with ui.column().classes('gap-0'):
                 ui.label('Own pictures, own classes').classes('text-2xl font-semibold').props('role=heading')
@@ -100,13 +102,8 @@ class Page:
             self._build_sliders()
             self._outcome = Outcome(self._choose)
             with ui.row().classes('gap-2'):
-                for name, make, file in (
-                    ('Download masks', self.session.archive, 'masks.zip'),
-                    ('Download bank', self.session.bank, 'bank.safetensors'),
-                ):
-                    ui.button(name, icon='download', on_click=partial(self._download, make, file)).props(
-                        'outline no-caps'
-                    )
+                for name, download in (('masks', self._download_masks), ('bank', self._download_bank)):
+                    ui.button(f'Download {name}', icon='download', on_click=download).props('outline no-caps')
         self._results.set_visibility(False)
 
     def _build_sliders(self) -> None:
@@ -195,10 +192,21 @@ class Page:
         finally:
             self._drawing = False
 
+    async def _download_masks(self) -> None:
+        await self._download(self.session.archive, 'masks.zip')
+
+    async def _download_bank(self) -> None:
+        await self._download(self.session.bank, 'bank.safetensors')
+
     async def _download(self, make: Callable[[Settings], bytes], file: str) -> None:
         content = await self._try(make, self._settings())
         if content is not None:
             ui.download.content(content, file)
+
+    def _leave(self) -> None:
+        """The visitor is gone, and what was loaded for them goes too."""
+        self._left = True
+        self.session = Session(self.session.limits)
 
     # What it leads to
 
@@ -208,9 +216,11 @@ class Page:
     async def _try(self, action: Callable[..., T], *args: Any) -> T | None:
         """Does something that takes long beside the page. What a visitor can mend is said in a sentence."""
         try:
-            return await run.io_bound(action, *args)
+            found = await run.io_bound(action, *args)
+            return None if self._left else found
         except TPAError as error:
-            self._say(sentence(error))
+            if not self._left:
+                self._say(sentence(error))
             return None
 
     def _say(self, text: str) -> None:

@@ -16,7 +16,7 @@ from ..apis.picture import Picture
 from ..errors import TPAError
 from .examples import Example
 from .limits import Limits, read_upload, read_words
-from .view import View, view_of
+from .view import Stills, View, stills_of, view_of
 
 _MINIATURES = (MINIATURE, 'mini-l7')
 #: The backbones to choose from.
@@ -72,15 +72,18 @@ class Session:
         self.about, self.defaults = '', Settings()
         self._segmenter: Segmenter | None = None
         self._loaded: tuple | None = None
-        self._lock = threading.Lock()
+        # Of the picture and the k that were shown last.
+        self._stills: tuple[tuple[int, float], Stills] | None = None
+        self._lock, self._door = threading.Lock(), threading.Lock()
 
     # Pictures
 
     def add(self, content: bytes, name: str) -> None:
         """Takes a file in."""
-        if len(self.pictures) >= self.limits.images:
-            raise TPAError(f'There is room for {self.limits.images} pictures: remove some before you bring more.')
-        self.pictures.append(read_upload(content, name, self.limits))
+        with self._door:  # files arrive at the same time
+            if len(self.pictures) >= self.limits.images:
+                raise TPAError(f'There is room for {self.limits.images} pictures: remove some before you bring more.')
+            self.pictures.append(read_upload(content, name, self.limits))
 
     def take(self, example: Example) -> Wish:
         """Takes the pictures of an example instead of those that are there. Returns what to segment them with."""
@@ -108,7 +111,7 @@ class Session:
             for number, picture in enumerate(pictures, start=1):
                 segmenter.adapt(picture)
                 report(number / len(pictures))
-            self.results = segmenter.segment(pictures)
+            self.results, self._stills = segmenter.segment(pictures), None
             return self.results
 
     def _load(self, wish: Wish) -> Segmenter:
@@ -150,7 +153,11 @@ class Session:
         """A result with other settings: only the fusion is redone, and for ``k`` the bank."""
         with self._lock:
             found = self._found
-            return view_of(found[min(index, len(found) - 1)].fuse(**asdict(settings)))
+            index = min(index, len(found) - 1)
+            result = found[index].fuse(**asdict(settings))
+            if self._stills is None or self._stills[0] != (index, settings.k):
+                self._stills = (index, settings.k), stills_of(result)
+            return view_of(result, self._stills[1])
 
     @property
     def _found(self) -> Results:

@@ -39,30 +39,48 @@ class View:
     bank: str
 
 
-def view_of(result: Result) -> View:
-    """Makes the panels and the table of a result with TPA."""
-    size = panel_size(*result.labels.shape)
-    colours = class_colours(len(result.palette), result.palette)
+@dataclass(frozen=True)
+class Stills:
+    """What of a view does not follow alpha and lambda. Args: panels: as in a view; anchors: (C,) of each class."""
+
+    panels: dict[str, str]
+    anchors: np.ndarray
+
+
+def stills_of(result: Result) -> Stills:
+    """The picture, the host and the anchors of a result with TPA."""
+    size, colours = _layout(result)
     picture, anchors = result.picture.at(size), result.anchors()
-    changes = difference_map(result.host_labels, result.labels)
     panels = {
         'input': picture,
         'host': label_panel(result.host_labels, colours, size),
-        'tpa': label_panel(result.labels, colours, size),
-        'difference': label_panel(changes, DIFFERENCE_COLOURS, size),
         'anchors': draw_anchors(picture.convert('L').convert('RGB'), anchors, colours),
     }
-    return View(
-        {part: data_url(panel) for part, panel in panels.items()},
-        _rows(result, anchors),
-        result.changed(),
-        _describe(result),
-    )
+    return Stills(_addresses(panels), class_counts(anchors, len(result.class_names)))
+
+
+def view_of(result: Result, stills: Stills) -> View:
+    """The view of a result with TPA. Args: stills: of the same picture and ``k``."""
+    size, colours = _layout(result)
+    changes = difference_map(result.host_labels, result.labels)
+    panels = {
+        'tpa': label_panel(result.labels, colours, size),
+        'difference': label_panel(changes, DIFFERENCE_COLOURS, size),
+    }
+    return View(stills.panels | _addresses(panels), _rows(result, stills.anchors), result.changed(), _describe(result))
+
+
+def _layout(result: Result) -> tuple[tuple[int, int], np.ndarray]:
+    """Height and width of panels, and the colour of each class."""
+    return panel_size(*result.labels.shape), class_colours(len(result.palette), result.palette)
+
+
+def _addresses(panels: dict[str, Image.Image]) -> dict[str, str]:
+    return {part: data_url(panel) for part, panel in panels.items()}
 
 
 def _rows(result: Result, anchors: np.ndarray) -> list[dict]:
-    here = class_counts(anchors, len(result.class_names))
-    columns = zip(result.areas(), result.coverage(), result.palette, here, strict=True)
+    columns = zip(result.areas(), result.coverage(), result.palette, anchors, strict=True)
     return [
         {
             'name': area.name,
@@ -106,5 +124,5 @@ def thumbnail(picture: Picture) -> Image.Image:
 def data_url(image: Image.Image) -> str:
     """A picture as a part of the page itself: no file is written for it."""
     buffer = io.BytesIO()
-    image.save(buffer, format='PNG')
+    image.save(buffer, format='PNG', compress_level=1)  # it does not go far, and a slider waits for it
     return f'data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}'
