@@ -6,11 +6,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
 from tests.reproduce.chromium import BROWSER, Browser
 from tests.webapp.visit import Visitor, served
+from tpa_mmseg.webapp.examples import EXAMPLES
 
 pytestmark = [
     pytest.mark.slow,
@@ -60,6 +62,31 @@ def test_what_a_visitor_can_mend_is_said_on_the_page(browser: Browser, address: 
     visitor = Visitor(browser, address)
     visitor.press('Segment')
     visitor.until("document.querySelector('[role=alert]')?.innerText.includes('There are no pictures')")
+
+
+def test_own_pictures_come_in_broken_ones_are_named_and_masks_go_out(
+    browser: Browser, address: str, tmp_path: Path
+) -> None:
+    good, broken = tmp_path / '<b>scene.png', tmp_path / 'broken.png'
+    EXAMPLES[0].pictures()[0].at((128, 160)).save(good)
+    broken.write_bytes(b'no picture')
+    visitor = Visitor(browser, address)
+    visitor.until("!!document.querySelector('input[type=file]')")
+    visitor.bring(good, broken)
+    visitor.until("document.querySelector('[role=alert]')?.innerText.startsWith('broken.png cannot be read')")
+    visitor.until("document.querySelector('[data-part=count]').innerText.startsWith('1 picture of')")
+
+    visitor.click("document.querySelector('textarea')")
+    browser.call('Input.insertText', text='grass; lawn\nwater\nflower')
+    visitor.press('Segment')
+    visitor.until("document.querySelector('img[data-part=tpa]')?.naturalWidth > 0")
+    assert visitor.text('networks')
+    # What is saved passes through here.
+    browser.run('window.saved = []; URL.createObjectURL = (content) => { saved.push(content.size); return "#"; }; 0')
+    visitor.press('Download masks')
+    visitor.until('saved.length == 1 && saved[0] > 1000')
+    visitor.press('Download bank')
+    visitor.until('saved.length == 2 && saved[1] > 1000')
 
 
 def test_on_a_phone_nothing_is_wider_than_the_screen(browser: Browser, address: str) -> None:
