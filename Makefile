@@ -44,6 +44,6 @@ $(INSTALLED): setup.py constraints.txt Makefile
 	@touch $(INSTALLING)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
-	$(BIN)/python -m pip install --constraint constraints.txt --editable '.[sam,test]'
+	$(BIN)/python -m pip install --constraint constraints.txt --editable '.[sam,webapp,test]'
 	$(BIN)/python -m tpa_mmseg.doctor
 	@mv $(INSTALLING) $(INSTALLED)

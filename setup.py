@@ -43,6 +43,7 @@ PACKAGE_DATA = [f'**/*.{ending}' for ending in ('json', 'txt', 'safetensors', 'y
 PACKAGE_DATA += [f'.mim/**/*.{ending}' for ending in ('py', 'sh', 'yml')]
 EXTRAS = {
     'sam': ['segment-anything-py'],  # SAM's decoder, for the refinement in Trident
+    'webapp': ['nicegui>=3'],  # the local page
     'test': ['pytest', 'hypothesis', 'ruff'],
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,11 +36,11 @@ class CLIPSettings:
         scenes: How many scenes of the train split are painted.
         sides: Smallest and largest side of a view in pixels of a scene.
         hue: Share of the views whose hues are turned.
-        dropped: Share of the patches left out in the first 85 % of the steps.
+        dropped: Share of the patches left out while training ...
+        dropped_until: ... up to this share of the steps.
         rate: Highest learning rate.
-        scales: Logit scale at the start, after 65 % and after 90 % of the steps, between which it rises geometrically.
-            Small ones teach more; the last decides how much the cosines of a patch differ between classes: as little
-            as those of real CLIP do, so that at the logit scale of the hosts the probabilities are as soft as theirs.
+        scales: Pairs of a share of the steps and the logit scale there; between them it rises geometrically. The last
+            one decides how much the cosines of a patch differ between classes.
         visible: Share of a picture from which on a class counts as visible.
         start: Weights to start from, by the name of their file; with another patch, its kernels are cut. Empty to start
             from chance.
@@ -58,8 +57,9 @@ class CLIPSettings:
     sides: tuple[float, float]
     hue: float
     dropped: float
+    dropped_until: float
     rate: float
-    scales: tuple[float, float, float]
+    scales: tuple[tuple[float, float], ...]
     visible: float
     start: str
     seed: int
@@ -130,9 +130,9 @@ class CLIPTask:
         return loss, {'fitting': right.item()}
 
     def _schedule(self, progress: float) -> None:
-        logarithms = [math.log(scale) for scale in self.settings.scales]
-        self.model.logit_scale.data.fill_(float(np.interp(progress, (0, 0.65, 0.9), logarithms)))
-        self.model.visual.patch_dropout.prob = self.settings.dropped if progress < 0.85 else 0.0
+        shares, scales = zip(*self.settings.scales, strict=True)
+        self.model.logit_scale.data.fill_(float(np.interp(progress, shares, np.log(scales))))
+        self.model.visual.patch_dropout.prob = self.settings.dropped if progress < self.settings.dropped_until else 0.0
 
     def _pictures(self) -> tuple[Tensor, Tensor]:
         """(B, 3, s, s) normalised pictures and (B, classes) which classes they show."""
