@@ -63,8 +63,9 @@ def proxy_attention(values: Tensor, proxy: Tensor, threshold: Tensor, gamma: flo
         # The largest cosine of a row is one, that of a patch with itself: no row needs its maximum subtracted.
         weights.sub_(1).mul_(gamma).exp_().masked_fill_(apart, 0)
         total = weights.sum(2, keepdim=True)
-        mixed = (weights @ values).div_(total)
-    alone = total == 0
+        alone = total == 0
+        # Not divided by zero even where the result is not used: a plug-in's gradients would become NaN.
+        mixed = (weights @ values).div_(total.masked_fill(alone, 1))
     if alone.any():
         warnings.warn(
             'Some patches are similar to no patch at all, because the features of the proxy are nearly the same '
