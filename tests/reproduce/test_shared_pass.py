@@ -11,6 +11,7 @@ from mmengine.config import Config
 
 from tests.reproduce.demo_world import OTHER, demo_world, use
 from tests.world import results, run_in_process
+from tpa_mmseg.miniature.world import CLASSES
 from tpa_mmseg.reproduce import plan, world_of
 from tpa_mmseg.reproduce.execute import execute
 from tpa_mmseg.reproduce.experiments import COMPONENTS
@@ -79,7 +80,7 @@ def test_another_encoder_makes_another_bank(tmp_path: Path, monkeypatch: pytest.
     variants = (Variant('full', 'TPA'), Variant('other', 'other', encoder='other'))
     result = execute(Run('extractor', 'demo', 'fcn', 'r18', 'dusk', variants=variants), RunFolder(tmp_path / 'run'))
     widths = [variant.bank.bytes for variant in result.variants]
-    assert widths == [8 * 8 * (96 + 1), 8 * 8 * (OTHER['model']['embed_dim'] + 1)]
+    assert widths == [8 * len(CLASSES) * (96 + 1), 8 * len(CLASSES) * (OTHER['model']['embed_dim'] + 1)]
 
 
 def test_clip_features_have_the_numbers_of_a_run_of_their_own(tmp_path: Path) -> None:
