@@ -20,22 +20,16 @@ clip = dict(
 )
 # From the weights of clip, in a few minutes.
 clip_p7 = dict(
+    clip,
     patch=7,
     image_size=56,
-    width=96,
-    layers=4,
     steps=400,
     batch=96,
-    scenes=8000,
-    sides=(24, 90),
-    hue=0.0,
     dropped=0.0,
     dropped_until=0.0,
     rate=7e-4,
     scales=((0, 300),),
-    visible=0.08,
     start='clip',
-    seed=0,
 )
 encoder = dict(
     patch=8,
