@@ -64,6 +64,24 @@ def test_claim_of_another_machine_lives_as_long_as_it_is_touched(tmp_path: Path,
     assert last_claim(tmp_path).alive() is alive
 
 
+def test_requeued_task_knows_that_its_earlier_start_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start_task(monkeypatch, '3')
+    claim(tmp_path, 'batch', None)
+    _rewrite(tmp_path / 'claim.1', machine='elsewhere')
+    assert last_claim(tmp_path).alive()
+    start_task(monkeypatch, '4', restarts=1)
+    assert last_claim(tmp_path).alive()
+    start_task(monkeypatch, '3', restarts=1)
+    assert not last_claim(tmp_path).alive()
+
+
+def start_task(monkeypatch: pytest.MonkeyPatch, number: str, restarts: int = 0) -> None:
+    """Makes this process one of a Slurm job array."""
+    monkeypatch.setenv('SLURM_ARRAY_JOB_ID', '17')
+    monkeypatch.setenv('SLURM_ARRAY_TASK_ID', number)
+    monkeypatch.setenv('SLURM_RESTART_COUNT', str(restarts))
+
+
 def test_of_two_who_find_a_claim_dead_one_takes_it_over(tmp_path: Path) -> None:
     dead = claim(tmp_path, 'first', None)
     taken = claim(tmp_path, 'second', dead)
@@ -93,6 +111,24 @@ def test_heartbeat_touches_the_claim(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(claims, 'BEAT', 0.01)
     taken = claim(tmp_path, 'batch', None)
     os.utime(taken.path, (0, 0))
+    with Heartbeat(taken):
+        deadline = time.monotonic() + 10
+        while taken.path.stat().st_mtime == 0 and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert taken.path.stat().st_mtime > 0
+
+
+def test_heartbeat_goes_on_after_an_error_of_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, 'BEAT', 0.01)
+    taken, original, failures = claim(tmp_path, 'batch', None), os.utime, iter([errno.ESTALE, errno.EIO])
+
+    def fail_twice(path: Path) -> None:
+        if number := next(failures, None):
+            raise OSError(number, 'the disk is away')
+        original(path)
+
+    os.utime(taken.path, (0, 0))
+    monkeypatch.setattr(os, 'utime', fail_twice)
     with Heartbeat(taken):
         deadline = time.monotonic() + 10
         while taken.path.stat().st_mtime == 0 and time.monotonic() < deadline:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.reproduce.test_claims import start_task
 from tpa_mmseg.reproduce.claims import claim
 from tpa_mmseg.reproduce.layout import Progress, RunFolder, State
 from tpa_mmseg.reproduce.queue import take
@@ -22,6 +23,11 @@ def names(work_dir: Path, batch: str) -> list[str]:
 def die(path: Path) -> None:
     """Makes the claim look like that of a process that is gone."""
     path.write_text(json.dumps({**json.loads(path.read_text()), 'born': 'long ago'}), 'utf-8')
+
+
+def elsewhere(path: Path) -> None:
+    """Makes the claim look like that of a process on another machine that was alive just now."""
+    path.write_text(json.dumps({**json.loads(path.read_text()), 'machine': 'elsewhere'}), 'utf-8')
 
 
 @pytest.fixture
@@ -72,3 +78,35 @@ def test_death_within_a_start_is_a_failure_that_says_so(tmp_path: Path, folder: 
     assert names(tmp_path, 'one') == ['a', 'c']
     assert folder.state() is State.FAILED
     assert 'ended without a word' in folder.progress().error
+
+
+def test_requeued_task_goes_on_with_its_own_run_first(
+    tmp_path: Path, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_task(monkeypatch, '3')
+    mine = claim(folder.path, 'slurm-17', None)
+    elsewhere(mine.path)
+    start_task(monkeypatch, '3', restarts=1)
+    assert names(tmp_path, 'slurm-17-3-1') == ['b', 'a', 'c']
+
+
+def test_requeued_task_tries_its_run_again_though_another_task_found_it_dead(
+    tmp_path: Path, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_task(monkeypatch, '3')
+    mine = claim(folder.path, 'slurm-17', None)
+    folder.note(Progress(mine.number, error='Process 1 ended without a word.'))
+    start_task(monkeypatch, '3', restarts=1)
+    assert names(tmp_path, 'slurm-17-3-1')[0] == 'b'
+
+
+def test_run_whose_results_were_taken_away_is_free_though_its_process_lives(tmp_path: Path, folder: RunFolder) -> None:
+    done = claim(folder.path, 'one', None)
+    folder.results.write_text('{}')
+    folder.note(Progress(done.number, over=True))
+    assert folder.state() is State.DONE
+    folder.set_aside()
+    assert done.alive() and folder.state() is State.WAITING
+    taken = {run.benchmark: claimed for run, _, claimed in take(RUNS, tmp_path, 'two')}
+    assert taken['b'].number == 2
+    assert (folder.path / 'results.old.json').exists()

@@ -2,7 +2,8 @@
 
 A claim is a file ``claim.N`` that only one process can create. Claims are never deleted: whoever takes a run up again,
 after a failure or a death, creates the file of the next number, and of all who try at once one succeeds. A living owner
-touches its claim now and then; where the owner's machine is this one, the process itself is looked for.
+touches its claim now and then; where the owner's machine is this one, the process itself is looked for. A task of a
+Slurm array that was requeued knows that its earlier start is over, wherever that was.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ class Claim:
         pid: The process.
         born: When the process was started, as its machine counts: a number may be given to another process later.
         batch: What the process works for. A run is tried once in a batch.
+        task: The task of a Slurm job array that the process belongs to; empty outside of one.
+        restart: How often Slurm had requeued the task.
     """
 
     number: int
@@ -41,15 +44,24 @@ class Claim:
     pid: int
     born: str
     batch: str
+    task: str = ''
+    restart: int = 0
 
     def alive(self) -> bool:
         """Whether the owner is still at work."""
+        if self.of_earlier_start():
+            return False
         if self.machine == _machine():
             return _born(self.pid) == self.born
         try:
             return _now(self.path.parent) - self.path.stat().st_mtime < SILENCE
         except OSError:
             return False
+
+    def of_earlier_start(self) -> bool:
+        """Whether the owner was this very task of a job array, before Slurm requeued it."""
+        task, restart = _slurm_task()
+        return bool(task) and self.task == task and self.restart < restart
 
     def beat(self) -> None:
         """A sign of life."""
@@ -76,7 +88,7 @@ def claim(folder: Path, batch: str, after: Claim | None) -> Claim | None:
     number = 1 if after is None else after.number + 1
     path = folder / f'claim.{number}'
     pid = os.getpid()
-    taken = Claim(number, path, _machine(), socket.gethostname(), pid, _born(pid) or '', batch)
+    taken = Claim(number, path, _machine(), socket.gethostname(), pid, _born(pid) or '', batch, *_slurm_task())
     text = json.dumps({key: value for key, value in asdict(taken).items() if key not in ('number', 'path')})
     return taken if _create(path, text) else None
 
@@ -110,7 +122,7 @@ def last_claim(folder: Path) -> Claim | None:
     path = folder / f'claim.{max(numbers)}'
     try:
         return Claim(max(numbers), path, **json.loads(path.read_text(encoding='utf-8')))
-    except ValueError:
+    except (ValueError, TypeError):
         # Being written this moment; should its writer have died over it, it falls silent like any other.
         return Claim(max(numbers), path, machine='', hostname='an unknown machine', pid=0, born='', batch='')
 
@@ -127,8 +139,11 @@ class Heartbeat:
         while not self._over.wait(BEAT):
             try:
                 self._claim.beat()
-            except OSError:
+            except FileNotFoundError:
                 return
+            except OSError:
+                # A shared disk that is away for a moment.
+                continue
 
     def __enter__(self) -> Heartbeat:
         self._thread.start()
@@ -137,6 +152,13 @@ class Heartbeat:
     def __exit__(self, *_) -> None:
         self._over.set()
         self._thread.join()
+
+
+def _slurm_task() -> tuple[str, int]:
+    """The task of a job array that this process belongs to, and how often it was requeued."""
+    job = os.environ.get('SLURM_ARRAY_JOB_ID')
+    task = f'{job}_{os.environ.get("SLURM_ARRAY_TASK_ID")}' if job else ''
+    return task, int(os.environ.get('SLURM_RESTART_COUNT', '0'))
 
 
 def _machine() -> str:

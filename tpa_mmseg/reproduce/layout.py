@@ -5,6 +5,7 @@
     run.log         what happened
     state.json      how far it is; after a failure, why
     results.json    a RunResult, once the run is done
+    results.old.json  that of the time before, where the run was repeated
     claim.N         who has (or had) it, see claims.py
     pictures/       PNG files, only in the experiment of that name
 """
@@ -14,10 +15,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
 
+from ..errors import TPAError
 from ..utils import atomic_write
 from .claims import Claim, last_claim
 from .experiments import EXPERIMENTS, plan
@@ -47,6 +50,7 @@ class Progress:
         total: Images to score.
         seconds: How long that took, without loading models.
         error: Why the run failed, in a sentence; None while it has not.
+        over: Whether the owner has finished the run and gone on to others.
         time: When this was written, in seconds since 1970.
     """
 
@@ -55,6 +59,7 @@ class Progress:
     total: int = 0
     seconds: float = 0.0
     error: str | None = None
+    over: bool = False
     time: float = 0.0
 
 
@@ -83,8 +88,12 @@ class RunFolder:
         if claim is None:
             return State.WAITING, None
         progress = self.progress()
-        if progress is not None and progress.claim == claim.number and progress.error is not None:
-            return State.FAILED, claim
+        if progress is not None and progress.claim == claim.number:
+            if progress.error is not None:
+                return State.FAILED, claim
+            if progress.over:
+                # It was done, and its results were taken away: whether its owner lives does not matter.
+                return State.WAITING, claim
         return (State.RUNNING if claim.alive() else State.INTERRUPTED), claim
 
     def progress(self) -> Progress | None:
@@ -99,6 +108,11 @@ class RunFolder:
         with atomic_write(self._progress, 'w') as file:
             json.dump({**asdict(progress), 'time': time.time()}, file)
 
+    def set_aside(self) -> None:
+        """Makes a run that is done one that is to be run again. Its results stay, under another name."""
+        with suppress(FileNotFoundError):
+            self.results.replace(self.path / 'results.old.json')
+
 
 @dataclass(frozen=True)
 class RunView:
@@ -110,6 +124,7 @@ class RunView:
         state: What has become of it.
         result: Its results; None unless the state is DONE.
         error: Why it failed; None unless the state is FAILED.
+        damaged: Whether that is because there are results which cannot be read.
     """
 
     run: Run
@@ -117,14 +132,18 @@ class RunView:
     state: State
     result: RunResult | None = None
     error: str | None = None
+    damaged: bool = False
 
 
 def view(run: Run, work_dir: Path) -> RunView:
-    """A run as it stands now. Raises TPAError where its results cannot be read."""
+    """A run as it stands now. Results that cannot be read are a failure that says so."""
     folder = RunFolder.of(run, work_dir)
     state = folder.state()
     if state is State.DONE:
-        return RunView(run, folder, state, result=RunResult.load(folder.results))
+        try:
+            return RunView(run, folder, state, result=RunResult.load(folder.results))
+        except TPAError as error:
+            return RunView(run, folder, State.FAILED, error=str(error), damaged=True)
     if state is State.FAILED:
         return RunView(run, folder, state, error=folder.progress().error)
     return RunView(run, folder, state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from .claims import Claim, claim
+from .claims import Claim, claim, last_claim
 from .layout import Progress, RunFolder, State
 from .runs import Run
 
@@ -21,7 +21,8 @@ def take(runs: Sequence[Run], work_dir: Path, batch: str) -> Iterator[tuple[Run,
         work_dir: Where the runs are.
         batch: What the process works for.
     """
-    for run in runs:
+    # A requeued task goes on with its own run, which others would take for dead and leave.
+    for run in sorted(runs, key=lambda run: not _had_before(run, work_dir)):
         folder = RunFolder.of(run, work_dir)
         state, last = folder.state_and_claim()
         if not free(folder, state, last, batch):
@@ -30,6 +31,12 @@ def take(runs: Sequence[Run], work_dir: Path, batch: str) -> Iterator[tuple[Run,
         # Another process may have been faster, or have finished the run between the two looks.
         if taken is not None and not folder.results.exists():
             yield run, folder, taken
+
+
+def _had_before(run: Run, work_dir: Path) -> bool:
+    """Whether an earlier start of this Slurm task had the run last."""
+    last = last_claim(RunFolder.of(run, work_dir).path)
+    return last is not None and last.of_earlier_start()
 
 
 def free(folder: RunFolder, state: State, last: Claim | None, batch: str) -> bool:

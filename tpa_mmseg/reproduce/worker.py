@@ -10,8 +10,10 @@ import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
+from typing import TextIO
 
 import torch
 
@@ -40,7 +42,7 @@ class Task:
         batch: What the worker works for, the same for all workers of one start.
         hosts, backbones, benchmarks: Filters, see :func:`~tpa_mmseg.reproduce.experiments.plan`.
         cfg_options: Settings that replace those of configs.
-        limit: At most so many runs; 0 for no limit.
+        limit: At most so many runs of one worker; 0 for no limit.
     """
 
     experiments: tuple[str, ...]
@@ -81,13 +83,14 @@ def work(task: Task) -> int:
 def carry_out(run: Run, folder: RunFolder, claim: Claim, cfg_options: dict) -> bool:
     """Executes a run that this process has. Whatever goes wrong is written down. Returns whether it went well."""
     folder.note(Progress(claim.number))
-    with Heartbeat(claim), _log_to(folder.log):
+    with Heartbeat(claim), log_to(folder.log):
         print(f'{time.strftime("%Y-%m-%d %H:%M:%S")} {run.experiment} {run.name}, attempt {claim.number}', flush=True)
         try:
             result = execute(run, folder, claim.number, cfg_options)
             # Somebody who thought this process dead may be at it: one of the two results is enough.
             if claim.is_latest():
                 result.save(folder.results)
+                folder.note(replace(folder.progress() or Progress(claim.number), over=True))
             print(f'{time.strftime("%Y-%m-%d %H:%M:%S")} done', flush=True)
             return True
         except Exception as error:
@@ -101,22 +104,32 @@ def carry_out(run: Run, folder: RunFolder, claim: Claim, cfg_options: dict) -> b
 
 
 @contextmanager
-def _log_to(path: Path) -> Iterator[None]:
+def log_to(path: Path) -> Iterator[None]:
     """Sends what this process and its children say to a file, native code included."""
     sys.stdout.flush()
     sys.stderr.flush()
     kept = [os.dup(descriptor) for descriptor in (1, 2)]
-    with path.open('a', encoding='utf-8', buffering=1) as log:
+    with path.open('a') as log:
         for descriptor in (1, 2):
             os.dup2(log.fileno(), descriptor)
         try:
             # Also where Python's own streams are not the descriptors of the process, as in notebooks and tests.
-            with redirect_stdout(log), redirect_stderr(log):
+            with redirect_stdout(_output()), redirect_stderr(_output()):
                 yield
         finally:
+            _output().flush()
             for descriptor, old in zip((1, 2), kept, strict=True):
                 os.dup2(old, descriptor)
                 os.close(old)
+
+
+@cache
+def _output() -> TextIO:
+    """A stream to wherever the output of this process leads just now.
+
+    One for all runs: log handlers keep the stream that they were made with, long after that run's log was closed.
+    """
+    return open(1, 'w', encoding='utf-8', buffering=1, closefd=False)
 
 
 def _end_with(parent: int) -> None:
