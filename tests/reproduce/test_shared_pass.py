@@ -16,8 +16,8 @@ from tpa_mmseg.reproduce import plan, world_of
 from tpa_mmseg.reproduce.execute import execute
 from tpa_mmseg.reproduce.experiments import COMPONENTS
 from tpa_mmseg.reproduce.layout import RunFolder
-from tpa_mmseg.reproduce.results import RunResult
-from tpa_mmseg.reproduce.runs import Run, Variant
+from tpa_mmseg.reproduce.results import RunResult, Scores
+from tpa_mmseg.reproduce.runs import FULL, Run, Variant
 
 VARIANTS = {
     Variant('full', 'TPA'): [],
@@ -81,6 +81,27 @@ def test_another_encoder_makes_another_bank(tmp_path: Path, monkeypatch: pytest.
     result = execute(Run('extractor', 'demo', 'fcn', 'r18', 'dusk', variants=variants), RunFolder(tmp_path / 'run'))
     widths = [variant.bank.bytes for variant in result.variants]
     assert widths == [8 * len(CLASSES) * (96 + 1), 8 * len(CLASSES) * (OTHER['model']['embed_dim'] + 1)]
+
+
+def test_untrained_encoder_is_the_same_whatever_is_built_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = demo_world(tmp_path, count=3, pool=2)
+    second = {**OTHER, 'model': {**OTHER['model'], 'depth': 2}}
+    use(replace(world, encoders={'other': OTHER, 'second': second}), monkeypatch)
+    variants = tuple(Variant(key, key, encoder=key) for key in ('other', 'second'))
+
+    def scores(*keys: str, **options) -> dict[str, Scores]:
+        chosen = tuple(variant for key in keys for variant in variants if variant.key == key) or (FULL,)
+        run = Run('extractor', 'demo', 'fcn', 'r18', 'dusk', variants=chosen)
+        return {one.key: one.tpa for one in execute(run, RunFolder(tmp_path / 'run'), **options).variants}
+
+    together = scores('other', 'second')
+    assert together['other'] != together['second']
+    assert scores('second', 'other') == together
+    assert scores('second') == {'second': together['second']}
+    config = {'model.encoder': {'_delete_': True, **second}}
+    assert scores(cfg_options=config) == {'full': together['second']}
 
 
 def test_clip_features_have_the_numbers_of_a_run_of_their_own(tmp_path: Path) -> None:

@@ -34,7 +34,5 @@ def execute(run: Run, folder: RunFolder, claim: int = 0, cfg_options: dict | Non
         claim: Number of the claim that it is executed under.
         cfg_options: Settings that replace those of the config.
     """
-    # Encoders without weights draw their own: the same ones in every run.
-    torch.manual_seed(0)
     session = Session(run, folder, claim, cfg_options)
     return _OTHERS.get(run.experiment, score_run)(session)

@@ -10,6 +10,7 @@ from mmengine.config import ConfigDict
 from mmseg.registry import MODELS
 from mmseg.structures import SegDataSample
 from torch import Tensor
+from torch.nn import Module
 
 from ..core import PrototypeBank, ScoreMap, sweep_labels
 from ..errors import TPAError
@@ -48,14 +49,14 @@ class SharedPass:
     def __init__(
         self, config: ConfigDict, variants: Sequence[Variant], encoders: Mapping[str, dict], device: str
     ) -> None:
-        self.base: TPASegmentor = MODELS.build(config)
+        self.base: TPASegmentor = _build({**config, 'encoder': _build(config.encoder)})
         self.variants = tuple(variants)
         built = {None: self.base.encoder}
         self.models: dict[str, TPASegmentor] = {}
         for variant in self.variants:
             name = None if _encoder(variant, config, encoders) == config.encoder else variant.encoder
             if name not in built:
-                built[name] = MODELS.build(_encoder(variant, config, encoders))
+                built[name] = _build(_encoder(variant, config, encoders))
             self.models[variant.key] = TPASegmentor(
                 host=self.base.host,
                 encoder=built[name],
@@ -123,6 +124,12 @@ class SharedPass:
             owner = next(model for model in self.models.values() if model.encoder is encoder)
             known[encoder] = owner.encode(image, sample)
         return known[encoder]
+
+
+def _build(config: dict) -> Module:
+    """A model or an encoder. One without weights draws the same ones whatever was built before it."""
+    torch.manual_seed(0)
+    return MODELS.build(config)
 
 
 def _encoder(variant: Variant, config: ConfigDict, encoders: Mapping[str, dict]) -> dict:
