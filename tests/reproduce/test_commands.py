@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
 from dataclasses import replace
@@ -13,18 +14,19 @@ from tests.reproduce.test_results import RESULT, VARIANT
 from tests.world import run_in_process
 from tpa_mmseg.reproduce import RunFolder, plan, supervisor
 from tpa_mmseg.reproduce.claims import claim
-from tpa_mmseg.reproduce.layout import Progress
+from tpa_mmseg.reproduce.layout import Progress, State
 from tpa_mmseg.reproduce.results import Scores
 from tpa_mmseg.reproduce.slurm import batch_of_this_job
 
 
-def finish(work_dir: Path, base: float, tpa: float) -> None:
+def finish(work_dir: Path, base: float, tpa: float, **settings) -> RunFolder:
     """A result of SCLIP B/16 on VOC21, for which the paper has 59.1 and 61.1."""
     folder = RunFolder.of(plan('main')[0], work_dir)
     folder.path.mkdir(parents=True)
     scores = Scores(90.0, tpa, 80.0), Scores(0.0, round(tpa - base, 2), 0.0)
     variant = replace(VARIANT, tpa=scores[0], delta=scores[1])
-    replace(RESULT, host=Scores(90.0, base, 80.0), variants=(variant,)).save(folder.results)
+    replace(RESULT, host=Scores(90.0, base, 80.0), variants=(variant,), **settings).save(folder.results)
+    return folder
 
 
 def fail(work_dir: Path, why: str) -> None:
@@ -57,26 +59,75 @@ def test_dry_run_shows_what_is_left_and_starts_nothing(tmp_path: Path, capsys: p
 
 
 def test_slurm_gets_one_array_with_a_task_per_run_that_is_left(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    finish(tmp_path, 59.0, 61.0)
-    options = (
-        '--host',
-        'sclip',
-        '--launcher',
-        'slurm',
-        '--gpus',
-        '4',
-        '--slurm-options',
-        '--partition=gpu --time=8:00:00',
-    )
+    finish(tmp_path, 59.0, 61.0, cfg_options={'model.host.pamr_dilations': [8, 16]})
+    options = '--host', 'sclip', '--launcher', 'slurm', '--gpus', '4', '--slurm-options', '-p gpu --time=8:00:00'
     settings = '--cfg-options', 'test_dataloader.num_workers=8', 'model.host.pamr_dilations=[8, 16]'
     run_in_process('reproduce', 'run', 'main', *options, *settings, '--work-dir', tmp_path, '--dry-run')
     script = capsys.readouterr().out
     assert '#SBATCH --array=0-14%4\n' in script
-    assert '#SBATCH --partition=gpu\n#SBATCH --time=8:00:00\n' in script
+    assert '#SBATCH -p gpu --time=8:00:00\n' in script
     assert script.splitlines()[-1].endswith(
         "--host sclip --limit 1 --cfg-options test_dataloader.num_workers=8 'model.host.pamr_dilations=[8,16]'"
     )
     assert subprocess.run(['bash', '-n'], input=script, text=True).returncode == 0
+
+
+def test_limit_is_shared_by_the_workers_of_a_command() -> None:
+    assert supervisor.shares(5, 3) == [2, 2, 1]
+    assert supervisor.shares(1, 3) == [1]
+    assert supervisor.shares(0, 3) == [0, 0, 0]
+
+
+def test_what_was_done_with_other_settings_is_neither_skipped_nor_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    trial = {'test_dataloader.dataset.size': 20, 'test_dataloader.num_workers': 8}
+    folder = finish(tmp_path, 59.0, 61.0, cfg_options=trial)
+    with pytest.raises(SystemExit):
+        run_in_process('reproduce', 'run', 'main', '--work-dir', tmp_path, '--dry-run')
+    said = capsys.readouterr().err
+    assert 'main sclip_vit-b16_voc21: test_dataloader.dataset.size=20 test_dataloader.num_workers=8' in said
+    assert folder.results.exists()
+    # How fast the data are read changes no number.
+    same = '--cfg-options', 'test_dataloader.dataset.size=20'
+    run_in_process('reproduce', 'run', 'main', '--work-dir', tmp_path, '--dry-run', *same)
+    assert '1 of 88 runs are done' in capsys.readouterr().out
+    run_in_process('reproduce', 'run', 'main', '--work-dir', tmp_path, '--dry-run', '--again')
+    assert '88 runs, ' in capsys.readouterr().out
+
+
+def test_damaged_result_is_one_that_is_to_be_made(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    folder = finish(tmp_path, 59.0, 61.0)
+    folder.results.write_text('{', encoding='utf-8')
+    run_in_process('reproduce', 'list', 'main', '--work-dir', tmp_path)
+    assert re.search(r'sclip_vit-b16_voc21 .* failed .*results\.json is not a readable', capsys.readouterr().out)
+    run_in_process('reproduce', 'run', 'main', '--host', 'sclip', '--work-dir', tmp_path, '--dry-run')
+    assert '\n16 runs, ' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    'options', [['--gpus', '99'], ['--launcher', 'slurm'], ['--dry-run']], ids=['no such GPUs', 'no sbatch', 'dry']
+)
+def test_results_stay_where_nothing_was_started_that_repeats_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    monkeypatch.setenv('PATH', str(tmp_path))
+    folder = finish(tmp_path, 59.0, 61.0)
+    with contextlib.suppress(SystemExit):
+        run_in_process('reproduce', 'run', 'main', '--again', '--work-dir', tmp_path, *options)
+    assert folder.state() is State.DONE
+
+
+def test_there_is_a_guess_before_the_first_run_and_an_estimate_after_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    options = 'reproduce', 'run', 'main', '--host', 'sclip', '--dataset', 'voc21', '--work-dir', tmp_path, '--dry-run'
+    run_in_process(*options)
+    # 2 x 1,449 images.
+    assert 'about 24 min (a guess, with 0.5 s per image: no run is finished yet)' in capsys.readouterr().out
+    finish(tmp_path, 59.0, 61.0, images=1449, seconds=144.9, startup_seconds=5.1)
+    run_in_process(*options)
+    assert 'about 2 min (estimated from finished runs)' in capsys.readouterr().out
 
 
 def test_missing_sbatch_is_named_with_the_script_to_submit(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 
 from tests.reproduce.demo_world import demo_world, use
 from tpa_mmseg.reproduce import RunFolder, State, collect, plan
-from tpa_mmseg.reproduce.worker import Task, work
+from tpa_mmseg.reproduce.worker import Task, log_to, work
 from tpa_mmseg.reproduce.world import World
 
 
@@ -59,6 +61,33 @@ def test_settings_of_the_command_line_reach_the_config(world: World, tmp_path: P
     work(task(tmp_path / 'runs', benchmarks=('dawn',), cfg_options=options))
     (view,) = (view for view in collect('demo', tmp_path / 'runs', ['main']) if view.run.benchmark == 'dawn')
     assert view.result.variant('full').bank.images == 1
+
+
+def test_result_tells_the_settings_it_was_made_with(world: World, tmp_path: Path) -> None:
+    options = {'custom_hooks.0.pool.size': 1}
+    work(task(tmp_path / 'runs', benchmarks=('dawn',), cfg_options=options))
+    (view,) = (view for view in collect('demo', tmp_path / 'runs', ['main']) if view.run.benchmark == 'dawn')
+    assert view.result.cfg_options == options
+    assert view.result.made_with({**options, 'test_dataloader.num_workers': 2}) and not view.result.made_with({})
+
+
+def test_finished_run_can_be_repeated_by_the_process_that_did_it(world: World, tmp_path: Path) -> None:
+    work(task(tmp_path / 'runs', benchmarks=('dawn',)))
+    folder = RunFolder.of(plan('main', 'demo', benchmarks=['dawn'])[0], tmp_path / 'runs')
+    folder.set_aside()
+    assert folder.state() is State.WAITING
+    assert work(task(tmp_path / 'runs', 'two', benchmarks=('dawn',))) == 1
+    assert folder.state() is State.DONE
+
+
+def test_handler_of_an_earlier_run_writes_into_the_log_of_the_present_one(tmp_path: Path) -> None:
+    logger = logging.Logger('of a worker')
+    with log_to(tmp_path / 'first.log'):
+        logger.addHandler(logging.StreamHandler(sys.stdout))
+        logger.warning('one')
+    with log_to(tmp_path / 'second.log'):
+        logger.warning('two')
+    assert [(tmp_path / f'{name}.log').read_text() for name in ('first', 'second')] == ['one\n', 'two\n']
 
 
 def test_task_survives_the_trip_to_another_process(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections import defaultdict
@@ -23,20 +24,26 @@ def cost_run(session: Session) -> RunResult:
     full, clip = session.shared.models['full'], session.shared.models['clip-features']
     bank = full.new_bank()
     times: dict[str, list[float]] = defaultdict(list)
+    sizes: list[tuple[int, int]] = []
+    caches: list[float] = []
     session.say(0, total)
     for number, data in enumerate(session.images(session.dataset, range(total))):
         steps, size, phi = _measure(session, data, full, clip, bank)
         if number >= COST_WARM_UP or total <= COST_WARM_UP:
             for name, seconds in steps.items():
                 times[name].append(seconds)
+            sizes.append(size)
+            caches.append(round(phi.half().nbytes / _MB, 3))
         session.say(number + 1, total)
     cost = Cost(
         columns={name: _timing(values) for name, values in times.items()},
         bank_mb=round((bank.sums.nbytes + bank.counts.nbytes) / _MB, 3),
-        cache_mb_per_image=round(phi.half().nbytes / _MB, 3),
-        image_size=size,
+        cache_mb_per_image=round(statistics.median(caches), 3),
+        image_size=tuple(round(statistics.median(sides)) for sides in zip(*sizes, strict=True)),
         num_classes=full.num_classes,
         device=device_name(session.device),
+        image_sizes=(min(sizes, key=math.prod), max(sizes, key=math.prod)),
+        cache_mb_range=(min(caches), max(caches)),
     )
     return session.result(len(times['host']), cost=cost)
 

@@ -1,4 +1,7 @@
-"""How long runs will take: their images times the seconds per image that runs of the same kind took here."""
+"""How long runs will take: their images times the seconds per image that runs of the same kind took here.
+
+Before the first run is finished, a world's own guess has to do, and is called one.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import TPAError
-from .experiments import EXPERIMENTS, plan, world_of
+from .experiments import EXPERIMENTS, plan, planned_images, world_of
 from .layout import RunFolder
 from .results import RunResult
 from .runs import Run
@@ -35,7 +38,7 @@ class Estimator:
     """Guesses from the finished runs of a world. Args: world; work_dir."""
 
     def __init__(self, world: str, work_dir: Path) -> None:
-        self._images = world_of(world).images
+        self._guess = world_of(world).seconds_per_image
         self._known = [
             (run, speed)
             for name in EXPERIMENTS
@@ -43,27 +46,26 @@ class Estimator:
             if (speed := _speed(RunFolder.of(run, work_dir))) is not None
         ]
 
-    def images(self, run: Run) -> int:
-        """Test images of a run, as far as one knows before it starts."""
-        return EXPERIMENTS[run.experiment].images(self._images.get(run.benchmark, 0))
-
     def seconds(self, run: Run) -> float | None:
-        """How long a run will take; None where nothing was measured yet."""
+        """How long a run will take, by the world's own guess where nothing was measured yet; None without one."""
         for likeness in _LIKENESS:
             alike = [speed for other, speed in self._known if likeness(other) == likeness(run)]
             if alike:
                 per_image = statistics.median(speed.per_image for speed in alike)
-                return statistics.median(speed.startup for speed in alike) + per_image * self.images(run)
-        return None
+                return statistics.median(speed.startup for speed in alike) + per_image * planned_images(run)
+        return None if self._guess is None else self._guess * planned_images(run)
 
     def describe(self, runs: Sequence[Run], workers: int) -> str:
         """The estimate in a sentence."""
-        images = sum(self.images(run) for run in runs)
+        images = sum(planned_images(run) for run in runs)
         text = f'{len(runs)} runs, {images:,} images, {workers} at a time'
         seconds = [self.seconds(run) for run in runs]
         if not runs or None in seconds:
             return f'{text}. No finished run to estimate the time by yet; the bar will tell.'
-        return f'{text}: about {duration(sum(seconds) / min(workers, len(runs)))} (estimated from finished runs).'
+        source = 'estimated from finished runs'
+        if not self._known:
+            source = f'a guess, with {self._guess:g} s per image: no run is finished yet'
+        return f'{text}: about {duration(sum(seconds) / min(workers, len(runs)))} ({source}).'
 
 
 def _speed(folder: RunFolder) -> Speed | None:

@@ -141,7 +141,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             'Cost',
             'time of each step, size of bank and cache',
             _cost,
-            lambda count: min(COST_WARM_UP + COST_MEASURED, count),
+            lambda count: min(COST_MEASURED, count),
         ),
         Experiment(
             'pictures',
@@ -181,6 +181,11 @@ def plan(
         and (not backbones or run.backbone in backbones)
         and (not benchmarks or run.benchmark in benchmarks)
     ]
+
+
+def planned_images(run: Run) -> int:
+    """Test images that a run scores with the settings of its config; 0 where the world does not know."""
+    return EXPERIMENTS[run.experiment].images(world_of(run.world).images.get(run.benchmark, 0))
 
 
 def world_of(name: str) -> World:

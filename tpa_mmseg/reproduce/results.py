@@ -16,6 +16,8 @@ from ..errors import TPAError
 from ..utils import atomic_write
 
 SCHEMA = 1
+# Last parts of settings that no result depends on.
+_ONLY_SPEED = ('num_workers', 'persistent_workers', 'pin_memory', 'prefetch_factor')
 
 
 @dataclass(frozen=True)
@@ -151,10 +153,12 @@ class Cost:
             ``encoder``, ``total`` (host and encoder), ``bank_encoder_pass``, ``bank_update``, ``feature_transfer``,
             ``lookup``.
         bank_mb: Size of the bank.
-        cache_mb_per_image: Size of an image's features in half precision.
-        image_size: Height and width of the network's input.
+        cache_mb_per_image: Size of an image's features in half precision; the median of the images.
+        image_size: Height and width of the network's input, the medians of the images.
         num_classes: Classes there are.
         device: Name of the GPU or CPU that was measured.
+        image_sizes: Those of the smallest and of the largest image.
+        cache_mb_range: The smallest and the largest of the caches.
     """
 
     columns: dict[str, Timing]
@@ -163,6 +167,8 @@ class Cost:
     image_size: tuple[int, int]
     num_classes: int
     device: str
+    image_sizes: tuple[tuple[int, int], ...] = ()
+    cache_mb_range: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -205,6 +211,7 @@ class RunResult:
         overlap: Of the experiment ``overlap``.
         cost: Of the experiment ``cost``.
         pictures: Of the experiment ``pictures``.
+        cfg_options: Settings of the command line that it was made with.
         schema: Version of this layout.
     """
 
@@ -222,11 +229,16 @@ class RunResult:
     overlap: tuple[OverlapSplit, ...] = ()
     cost: Cost | None = None
     pictures: tuple[Picture, ...] = ()
+    cfg_options: dict = field(default_factory=dict)
     schema: int = field(default=SCHEMA)
 
     def variant(self, key: str) -> VariantResult | None:
         """The variant of a key, or None where the run does not have it."""
         return next((variant for variant in self.variants if variant.key == key), None)
+
+    def made_with(self, cfg_options: dict) -> bool:
+        """Whether settings of the command line would give the same result. What only changes the speed may differ."""
+        return _that_matter(self.cfg_options) == _that_matter(cfg_options)
 
     def save(self, path: Path) -> None:
         """Writes the file so that it is either complete or not there."""
@@ -241,6 +253,12 @@ class RunResult:
             return _restore(cls, json.loads(path.read_text(encoding='utf-8')))
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise TPAError(f'{path} is not a readable result ({error}): delete it and run again.') from error
+
+
+def _that_matter(cfg_options: dict) -> dict:
+    """Settings that a result depends on, as JSON has them."""
+    settings = json.loads(json.dumps(cfg_options))
+    return {key: value for key, value in settings.items() if key.rpartition('.')[2] not in _ONLY_SPEED}
 
 
 def _restore(kind, value):

@@ -44,18 +44,19 @@ class Session:
 
     def __init__(self, run: Run, folder: RunFolder, claim: int, cfg_options: dict | None = None) -> None:
         self.run, self.folder, self.claim = run, folder, claim
+        self.cfg_options = cfg_options or {}
         self.world = world_of(run.world)
         self.source = self.world.config(run)
-        self.cfg = self._load(cfg_options)
+        self.cfg = self._load()
         self.device = get_device()
         self._started = time.monotonic()
         self._pass_started: float | None = None
         self._noted = 0.0
 
-    def _load(self, cfg_options: dict | None) -> Config:
+    def _load(self) -> Config:
         cfg = load_config(
             argparse.Namespace(
-                config=self.source, work_dir=str(self.folder.path), cfg_options=cfg_options, launcher='none'
+                config=self.source, work_dir=str(self.folder.path), cfg_options=self.cfg_options, launcher='none'
             )
         )
         self.world.adjust(self.run, cfg)
@@ -129,6 +130,7 @@ class Session:
             seconds=round(now - begun, 3),
             startup_seconds=round(begun - self._started, 3),
             device=device_name(self.device),
+            cfg_options=self.cfg_options,
             **sections,
         )
 

@@ -53,7 +53,7 @@ def script(name: str, tasks: int, at_once: int | None, arguments: Sequence[str],
         last=tasks - 1,
         at_once='' if at_once is None else f'%{at_once}',
         logs=logs.resolve(),
-        options=''.join(f'#SBATCH {option}\n' for option in shlex.split(options)),
+        options=f'#SBATCH {options.strip()}\n' if options.strip() else '',
         here=shlex.quote(os.getcwd()),
         command=shlex.join(command),
     )

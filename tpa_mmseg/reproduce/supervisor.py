@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -15,7 +16,7 @@ import torch
 from ..errors import TPAError
 from .claims import last_claim
 from .layout import RunFolder
-from .worker import REPLACE_ME, Task
+from .worker import Task
 
 _LOOK_EVERY = 0.5
 
@@ -44,25 +45,43 @@ def worker_environments(gpus: int | None, processes: int) -> list[dict[str, str]
     return [{'CUDA_VISIBLE_DEVICES': '', 'OMP_NUM_THREADS': os.environ.get('OMP_NUM_THREADS', threads)}] * processes
 
 
+def shares(limit: int, workers: int) -> list[int]:
+    """How many runs each of some workers may take, none of them 0; 0 for each where there is no limit."""
+    if not limit:
+        return [0] * workers
+    workers = min(workers, limit)
+    return [limit // workers + (number < limit % workers) for number in range(workers)]
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """A worker's place. Args: environment; limit of its runs, 0 for none; process."""
+
+    environment: dict[str, str]
+    limit: int
+    process: subprocess.Popen
+
+
 class Supervisor:
     """The workers of one start.
 
     Args:
-        task: What they do.
+        task: What they do; its limit is one of all of them together.
         environments: What each gets into its environment.
     """
 
     def __init__(self, task: Task, environments: Sequence[dict[str, str]]) -> None:
         self.task = task
-        self._slots: list[tuple[dict[str, str], subprocess.Popen]] = []
+        self._slots: list[_Slot] = []
         self._logs = task.work_dir / task.world / 'workers'
         self._logs.mkdir(parents=True, exist_ok=True)
         self._starts = 0
         self._pids: set[int] = set()
-        for environment in environments:
-            self._slots.append((environment, self._start(environment)))
+        # A limit leaves fewer workers where it is smaller than their number.
+        for environment, limit in zip(environments, shares(task.limit, len(environments)), strict=False):
+            self._slots.append(self._start(environment, limit))
 
-    def _start(self, environment: dict[str, str]) -> subprocess.Popen:
+    def _start(self, environment: dict[str, str], limit: int) -> _Slot:
         self._starts += 1
         package = str(Path(__file__).resolve().parents[2])
         path = os.pathsep.join(filter(None, (package, os.environ.get('PYTHONPATH'))))
@@ -75,9 +94,9 @@ class Supervisor:
                 env={**os.environ, **environment, 'PYTHONPATH': path},
             )
         self._pids.add(process.pid)
-        process.stdin.write(self.task.to_json().encode())
+        process.stdin.write(replace(self.task, limit=limit).to_json().encode())
         process.stdin.close()
-        return process
+        return _Slot(environment, limit, process)
 
     def _log(self, number: int) -> Path:
         return self._logs / f'{self.task.batch}-{number}.log'
@@ -92,31 +111,36 @@ class Supervisor:
         finally:
             self.stop()
 
-    def _tend(self, slot: tuple[dict[str, str], subprocess.Popen]) -> tuple[dict[str, str], subprocess.Popen] | None:
+    def _tend(self, slot: _Slot) -> _Slot | None:
         """A slot as it goes on: the worker, another in its place, or none where it has nothing left to do."""
-        environment, process = slot
-        code = process.poll()
+        code = slot.process.poll()
         if code is None:
             return slot
-        if code == 0 or (self.task.limit and code == REPLACE_ME):
+        if code == 0:
             return None
-        if not self._had_a_run(process.pid):
+        had = self._runs_of({slot.process.pid})
+        if not had:
             raise TPAError(f'A worker could not start: the last lines in {self._logs} say why.')
-        return environment, self._start(environment)
+        if slot.limit and had >= slot.limit:
+            return None
+        return self._start(slot.environment, slot.limit and slot.limit - had)
 
     def had(self, folder: RunFolder) -> bool:
         """Whether the latest attempt at a run was by one of these workers."""
         claim = last_claim(folder.path)
         return claim is not None and claim.batch == self.task.batch and claim.pid in self._pids
 
-    def _had_a_run(self, pid: int) -> bool:
-        """Whether a worker died over a run, which is then noted as failed, and not before its first one."""
+    def runs_had(self) -> int:
+        """How many runs these workers have taken."""
+        return self._runs_of(self._pids)
+
+    def _runs_of(self, pids: set[int]) -> int:
         claims = (last_claim(RunFolder.of(run, self.task.work_dir).path) for run in self.task.runs())
-        return any(claim is not None and (claim.pid, claim.batch) == (pid, self.task.batch) for claim in claims)
+        return sum(claim is not None and claim.batch == self.task.batch and claim.pid in pids for claim in claims)
 
     def stop(self) -> None:
         """Ends the workers that are left."""
-        for _, process in self._slots:
-            process.send_signal(signal.SIGTERM)
-        for _, process in self._slots:
-            process.wait()
+        for slot in self._slots:
+            slot.process.send_signal(signal.SIGTERM)
+        for slot in self._slots:
+            slot.process.wait()

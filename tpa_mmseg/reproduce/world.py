@@ -37,6 +37,7 @@ class World:
         config: The config file of a run.
         has: Whether the world has a run that an experiment asks for.
         adjust: Changes the config of a run that has no file of its own.
+        seconds_per_image: A guess, for estimates before anything was measured; None where there is none.
     """
 
     name: str
@@ -57,3 +58,4 @@ class World:
     config: Callable[[Run], Path]
     has: Callable[[Run], bool] = lambda run: True
     adjust: Callable[[Run, Config], None] = lambda run, cfg: None
+    seconds_per_image: float | None = None

@@ -7,7 +7,7 @@ from collections import Counter
 
 from ...evaluation import render
 from ..experiments import EXPERIMENTS, plan
-from ..layout import RunFolder, State
+from ..layout import State, view
 from . import add_filters, add_place, chosen
 
 
@@ -35,7 +35,7 @@ def experiment_table(args: argparse.Namespace) -> str:
     rows = []
     for name, experiment in EXPERIMENTS.items():
         runs = _runs(name, args)
-        states = Counter(RunFolder.of(run, args.work_dir).state() for run in runs)
+        states = Counter(view(run, args.work_dir).state for run in runs)
         rows.append([name, experiment.about, len(runs), *(states[state] for state in State)])
     return render(['Experiment', 'What it shows', 'Runs', *(state.value for state in State)], rows)
 
@@ -45,8 +45,6 @@ def run_table(args: argparse.Namespace) -> str:
     rows = []
     for name in chosen(args.experiment):
         for run in _runs(name, args):
-            folder = RunFolder.of(run, args.work_dir)
-            state, progress = folder.state(), folder.progress()
-            error = progress.error if state is State.FAILED else ''
-            rows.append([name, run.name, len(run.variants), state.value, error])
+            found = view(run, args.work_dir)
+            rows.append([name, run.name, len(run.variants), found.state.value, found.error or ''])
     return render(['Experiment', 'Run', 'Variants', 'State', 'Why'], rows)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 import uuid
+from collections.abc import Iterator
+from dataclasses import replace
 
 from mmengine.config import DictAction
 
@@ -12,8 +14,8 @@ from ...errors import TPAError
 from ...evaluation import render
 from ..board import Board
 from ..estimate import Estimator, duration
-from ..experiments import EXPERIMENTS, world_of
-from ..layout import RunFolder, State
+from ..experiments import EXPERIMENTS, planned_images, world_of
+from ..layout import RunFolder, RunView, State, view
 from ..runs import Run
 from ..slurm import batch_of_this_job, script, submit
 from ..supervisor import Supervisor, worker_environments
@@ -35,7 +37,9 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
     parser.add_argument('--launcher', choices=('none', 'slurm'), default='none', help='submit one Slurm job array')
     parser.add_argument('--slurm-options', default='', metavar='TEXT', help='for sbatch, such as "--partition=gpu"')
     parser.add_argument('--dry-run', action='store_true', help='show what would be run, and run nothing')
-    parser.add_argument('--again', action='store_true', help='run what is done once more')
+    parser.add_argument(
+        '--again', action='store_true', help='run what is done once more; its results are kept as results.old.json'
+    )
     parser.add_argument('--limit', type=int, default=0, metavar='N', help='take at most N runs')
     parser.add_argument(
         '--cfg-options',
@@ -63,38 +67,73 @@ def main(args: argparse.Namespace) -> None:
     runs = task.runs()
     if not runs:
         raise TPAError('No run of these experiments passes --host, --backbone and --dataset: ask for fewer of them.')
-    if args.again and not args.dry_run:
-        for run in runs:
-            RunFolder.of(run, task.work_dir).results.unlink(missing_ok=True)
-    todo = [run for run in runs if args.again or RunFolder.of(run, task.work_dir).state() is not State.DONE]
+    views = [view(run, task.work_dir) for run in runs]
+    if not args.again:
+        _refuse_other_settings(views, task.cfg_options)
+    todo = [one.run for one in views if args.again or one.state is not State.DONE]
+    # What is seen here and nothing else: another process may finish a run any moment.
+    stale = [one.folder for one in views if one.damaged or (args.again and one.state is State.DONE)]
     if args.launcher == 'slurm':
-        _use_slurm(args, task, todo)
+        _use_slurm(args, task, todo, stale)
     else:
-        _work_here(args, task, runs, todo)
+        _work_here(args, task, todo, stale, len(runs))
 
 
-def _work_here(args: argparse.Namespace, task: Task, runs: list[Run], todo: list[Run]) -> None:
+def _refuse_other_settings(views: list[RunView], cfg_options: dict) -> None:
+    """Raises TPAError where a run was done with other settings: it can stand neither for these nor beside them."""
+    others = [one for one in views if one.result is not None and not one.result.made_with(cfg_options)]
+    if others:
+        first = others[0]
+        settings = ' '.join(_as_arguments(first.result.cfg_options)) or 'none'
+        raise TPAError(
+            f'{len(others)} of these runs were done with other --cfg-options ({first.run.experiment} {first.run.name}: '
+            f'{settings}): give the same ones, repeat the runs with --again, or use another --work-dir.'
+        )
+
+
+def _work_here(args: argparse.Namespace, task: Task, todo: list[Run], stale: list[RunFolder], planned: int) -> None:
     environments = worker_environments(args.gpus, args.processes)
     estimator = Estimator(task.world, task.work_dir)
     if args.dry_run:
         print(_plan_table(task, todo, estimator))
-    done = len(runs) - len(todo)
-    print((f'{done} of {len(runs)} runs are done. ' if done else '') + estimator.describe(todo, len(environments)))
+    done = planned - len(todo)
+    print((f'{done} of {planned} runs are done. ' if done else '') + estimator.describe(todo, len(environments)))
     if args.dry_run or not todo:
         return
-    board = Board(todo, estimator.images, task.work_dir, task.batch)
+    for folder in stale:
+        folder.set_aside()
+    board = Board(todo, planned_images, task.work_dir, task.batch)
+    supervisors: list[Supervisor] = []
     try:
-        supervisor = Supervisor(task, environments[: len(todo)])
-        supervisor.watch(board.look)
+        for experiments, places in _phases(args, task, environments):
+            count = sum(run.experiment in experiments for run in todo)
+            left = task.limit - sum(supervisor.runs_had() for supervisor in supervisors)
+            if count and (left or not task.limit):
+                part = replace(task, experiments=experiments, limit=left if task.limit else 0)
+                supervisors.append(Supervisor(part, places[:count]))
+                supervisors[-1].watch(board.look)
     finally:
         board.look(last=True)
-    _conclude(task, todo, supervisor)
+    _conclude(task, todo, supervisors)
 
 
-def _conclude(task: Task, runs: list[Run], supervisor: Supervisor) -> None:
+def _phases(
+    args: argparse.Namespace, task: Task, environments: list[dict[str, str]]
+) -> Iterator[tuple[tuple[str, ...], list[dict[str, str]]]]:
+    """Experiments that may run side by side and where: costs are times, and measured last and alone."""
+    yield tuple(name for name in task.experiments if name != 'cost'), environments
+    if 'cost' in task.experiments:
+        yield ('cost',), worker_environments(args.gpus, 1)[:1]
+
+
+def _conclude(task: Task, runs: list[Run], supervisors: list[Supervisor]) -> None:
     """Says what came of it; the exit code is 1 where a run of these workers failed."""
     folders = [RunFolder.of(run, task.work_dir) for run in runs]
-    failed = [folder for folder in folders if folder.state() is State.FAILED and supervisor.had(folder)]
+    failed = [
+        folder
+        for folder in folders
+        if folder.state() is State.FAILED and any(supervisor.had(folder) for supervisor in supervisors)
+    ]
     done = sum(folder.state() is State.DONE for folder in folders)
     print(f'{done} of {len(runs)} runs done, {len(failed)} failed; results are in {task.work_dir / task.world}.')
     for folder in failed:
@@ -113,7 +152,7 @@ def _plan_table(task: Task, runs: list[Run], estimator: Estimator) -> str:
                 run.name,
                 '/'.join(world_of(task.world).config(run).parts[-2:]),
                 len(run.variants),
-                estimator.images(run),
+                planned_images(run),
                 RunFolder.of(run, task.work_dir).state().value,
                 'unknown' if seconds is None else duration(seconds),
             ]
@@ -121,7 +160,7 @@ def _plan_table(task: Task, runs: list[Run], estimator: Estimator) -> str:
     return render(['Experiment', 'Run', 'Config', 'Variants', 'Images', 'State', 'Estimate'], rows)
 
 
-def _use_slurm(args: argparse.Namespace, task: Task, todo: list[Run]) -> None:
+def _use_slurm(args: argparse.Namespace, task: Task, todo: list[Run], stale: list[RunFolder]) -> None:
     if not todo:
         print('All runs are done: there is nothing to submit.')
         return
@@ -133,6 +172,9 @@ def _use_slurm(args: argparse.Namespace, task: Task, todo: list[Run]) -> None:
         return
     folder.mkdir(parents=True, exist_ok=True)
     print(submit(text, folder / f'{name}-{task.batch}.sbatch'))
+    # After the submission, which may fail; a task takes longer to start than this.
+    for one in stale:
+        one.set_aside()
 
 
 def _task_arguments(task: Task) -> list[str]:
@@ -141,6 +183,9 @@ def _task_arguments(task: Task) -> list[str]:
     for option, values in (('--host', task.hosts), ('--backbone', task.backbones), ('--dataset', task.benchmarks)):
         arguments += [option, *values] if values else []
     arguments += ['--limit', '1']
+    return arguments + (['--cfg-options', *_as_arguments(task.cfg_options)] if task.cfg_options else [])
+
+
+def _as_arguments(cfg_options: dict) -> list[str]:
     # DictAction splits lists at commas and knows no spaces.
-    settings = [f'{key}={str(value).replace(" ", "")}' for key, value in task.cfg_options.items()]
-    return arguments + (['--cfg-options', *settings] if settings else [])
+    return [f'{key}={str(value).replace(" ", "")}' for key, value in cfg_options.items()]
