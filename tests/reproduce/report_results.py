@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from tpa_mmseg.reproduce.experiments import plan
+from tpa_mmseg.reproduce.experiments import plan, planned_images
 from tpa_mmseg.reproduce.layout import RunFolder
 from tpa_mmseg.reproduce.reference import reference
 from tpa_mmseg.reproduce.results import (
@@ -58,7 +58,15 @@ def made_up(
     if run.experiment == 'overlap':
         sections['overlap'] = tuple(OverlapSplit(key, share, share + 0.1, 30, 60) for key, share in OVERLAP.items())
     return RunResult(
-        run.experiment, run.world, run.name, 'host/config.py', 100, 12.5, 2.5, 'Imaginary device', **sections
+        run.experiment,
+        run.world,
+        run.name,
+        'host/config.py',
+        planned_images(run),
+        12.5,
+        2.5,
+        'Imaginary device',
+        **sections,
     )
 
 

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from tests.reproduce.report_results import fill, made_up, save
 from tests.world import run_in_process
-from tpa_mmseg.errors import TPAError
 from tpa_mmseg.reproduce.claims import claim
 from tpa_mmseg.reproduce.experiments import EXPERIMENTS, plan
 from tpa_mmseg.reproduce.layout import Progress, RunFolder, collect
@@ -138,12 +137,44 @@ def test_failed_run_says_why(tmp_path: Path) -> None:
     assert numbers(out)[0]['State'] == 'failed'
 
 
-def test_damaged_result_is_named(tmp_path: Path) -> None:
+def test_damaged_result_is_named_beside_the_others(tmp_path: Path) -> None:
+    fill(tmp_path, 'main', only=lambda run: run.host == 'sclip')
     folder = RunFolder.of(main_run(), tmp_path)
-    folder.path.mkdir(parents=True)
     folder.results.write_text('{', encoding='utf-8')
-    with pytest.raises(TPAError, match=re.escape(str(folder.results))):
-        write(tmp_path)
+    out = write(tmp_path)
+    assert f'{folder.results} is not a readable result' in text(out, 'report.md')
+    assert [row['State'] for row in numbers(out)[:2]] == ['failed', 'done']
+
+
+def test_number_of_fewer_images_than_planned_says_so(tmp_path: Path) -> None:
+    fill(tmp_path, 'main', only=lambda run: run.host == 'sclip')
+    run = main_run()
+    save(tmp_path, replace(made_up(run, 0, RunFolder.of(run, tmp_path)), images=20), run)
+    out = write(tmp_path)
+    assert [row['State'] for row in numbers(out)[:2]] == ['done, 20 of 1,449 images', 'done']
+    assert 'with the number of images that is planned: sclip_vit-b16_voc21 (20 of 1,449 images).' in text(
+        out, 'report.md'
+    )
+    table = re.search(r'id="paper-main".*?</table>', text(out, 'report.html'), re.S)[0]
+    assert table.count('<small>20 of 1,449 images</small>') == table.count('<small>not all images</small>') == 3
+    assert text(out, 'tables/paper/main.tex').count(', 20 of 1,449 images}') == 3
+
+
+def test_average_over_fewer_benchmarks_than_others_says_over_how_many(tmp_path: Path) -> None:
+    fill(tmp_path, 'composition')
+    rows = [line for line in text(write(tmp_path), 'report.md').splitlines() if line.startswith('| NACLIP at 224')]
+    others = [line for line in text(tmp_path / 'report', 'report.md').splitlines() if line.startswith('| ProxyCLIP')]
+    assert rows and all('over 7 of 8' in line for line in rows[:2])
+    assert others and not any('over ' in line for line in others)
+
+
+def test_classes_are_expected_of_benchmarks_that_are_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = replace(WORLDS['paper'], name='toy', has=lambda run: run.benchmark in ('voc21', 'ade20k'))
+    monkeypatch.setitem(WORLDS, 'toy', world)
+    fill(tmp_path, 'main', 'toy', lambda run: run.host == 'naclip')
+    assert re.search(
+        r'which classes NACLIP ViT-B/16 gains with TPA · 2 of 2 runs done', text(write(tmp_path), 'report.html')
+    )
 
 
 def test_latex_has_the_papers_rows_in_its_order_and_whole_lines(tmp_path: Path) -> None:
@@ -195,6 +226,16 @@ def test_times_come_with_their_spread_and_the_papers(tmp_path: Path) -> None:
     assert '<small>paper ≤ 0.5</small>' in section
     assert 'measured on Imaginary device, with images of 448 × 448 and 21 classes' in section
     assert numbers(out, 'cost-numbers')[0]['Lower quartile'] == '9.5'
+
+
+def test_costs_of_images_of_several_sizes_come_with_their_range(tmp_path: Path) -> None:
+    run = plan('cost')[0]
+    result = made_up(run, 0, RunFolder.of(run, tmp_path))
+    cost = replace(result.cost, image_sizes=((224, 336), (448, 600)), cache_mb_range=(0.2, 0.6))
+    save(tmp_path, replace(result, cost=cost), run)
+    page = text(write(tmp_path), 'report.html')
+    assert 'with images of 448 × 448 (median; 224 × 336 to 448 × 600) and 21 classes' in page
+    assert '0.4<small>0.2–0.6</small>' in page
 
 
 def test_pictures_are_inside_the_page_and_not_too_large(tmp_path: Path) -> None:

@@ -18,16 +18,23 @@ _GAINS, _LOSSES = 0, 1
 def scored_classes(subject: Subject) -> dict[str, tuple[RunView, VariantResult]]:
     """Benchmark -> the run of the host of the ablations that is done, and TPA in it."""
     found: dict[str, tuple[RunView, VariantResult]] = {}
-    for experiment in _SOURCES:
-        for view in subject.everything:
-            run = view.run
-            plain = not (run.proxy or run.plugin or run.protocol)
-            if run.experiment != experiment or (run.host, run.backbone) != subject.world.ablation_host or not plain:
-                continue
-            full = view.result.variant('full') if view.state is State.DONE else None
-            if full is not None and full.per_class:
-                found.setdefault(run.benchmark, (view, full))
+    for view in class_views(subject):
+        full = view.result.variant('full') if view.state is State.DONE else None
+        if full is not None and full.per_class:
+            found.setdefault(view.run.benchmark, (view, full))
     return {name: found[name] for name in subject.world.benchmarks if name in found}
+
+
+def class_views(subject: Subject) -> list[RunView]:
+    """The runs that can tell about the classes of the host of the ablations, the best source first."""
+    return [
+        view
+        for experiment in _SOURCES
+        for view in subject.everything
+        if view.run.experiment == experiment
+        and (view.run.host, view.run.backbone) == subject.world.ablation_host
+        and not (view.run.proxy or view.run.plugin or view.run.protocol)
+    ]
 
 
 def class_figures(subject: Subject) -> tuple[Figure, ...]:

@@ -34,7 +34,7 @@ def cost_table(subject: Subject, name: str) -> Table:
             cells = _measured(view.result.cost, paper)
         rows.append((*labels, *cells))
     columns = 'Host', 'Backbone', *_STEPS.values(), *_SIZES.values()
-    caption = 'Milliseconds per image (median; below it the quartiles), and what is kept'
+    caption = 'Milliseconds per image (median; below it the quartiles), and what is kept (median; below it the range)'
     return Table(name, caption, columns, plain_rows(rows), labels=2, latex=True)
 
 
@@ -47,7 +47,9 @@ def _measured(cost: Cost, paper: dict[str, float]) -> list[Cell]:
             spread = f'{_short(value.low)}–{_short(value.high)}'
             cells.append(Cell(_short(value.median), value.median, printed, spread=spread))
         else:
-            cells.append(number(value) if value is None else Cell(_short(value), value, printed))
+            ends = [_short(end) for end in cost.cache_mb_range] if column == 'cache_mb_per_image' else []
+            spread = '–'.join(ends) if len(set(ends)) > 1 else ''
+            cells.append(number(value) if value is None else Cell(_short(value), value, printed, spread=spread))
     return cells
 
 
@@ -72,9 +74,15 @@ def timing_table(subject: Subject, name: str) -> Table:
 def machines(subject: Subject) -> list[str]:
     """What was measured where, a sentence for each setting."""
     costs = [(view.run, view.result.cost) for view in subject.done if view.result.cost is not None]
-    settings = grouped(costs, lambda pair: (pair[1].device, *pair[1].image_size, pair[1].num_classes))
+    settings = grouped(costs, lambda pair: (pair[1].device, _sizes(pair[1]), pair[1].num_classes))
     return [
         f'{", ".join(f"{subject.host(run)} {subject.backbone(run)}" for run, _ in found)}: measured on {device}, with '
-        f'images of {height} × {width} and {classes} classes.'
-        for (device, height, width, classes), found in settings.items()
+        f'images of {sizes} and {classes} classes.'
+        for (device, sizes, classes), found in settings.items()
     ]
+
+
+def _sizes(cost: Cost) -> str:
+    """Height and width of the images: the medians, and the smallest and largest where they differ."""
+    middle, *others = (f'{height} × {width}' for height, width in (cost.image_size, *cost.image_sizes))
+    return f'{middle} (median; {others[0]} to {others[1]})' if len(set(others)) > 1 else middle

@@ -31,7 +31,7 @@ class Cell:
         difference: Ours minus the paper's, with its sign.
         outside: Whether the difference is beyond the tolerance.
         missing: Whether the text only says why there is no number.
-        spread: The range that a measurement varies in.
+        spread: The range that a measurement varies in, or what it was taken over where that is not the usual.
         hint: What more there is to say about it, such as why a run failed.
     """
 

@@ -73,6 +73,7 @@ def _cell(cell: Cell) -> str:
     if cell.outside:
         text = rf'\outside{{{text}}}'
     if cell.paper and cell.difference:
-        return rf'\beside{{{text}}}{{{escape(cell.paper)}}}{{${cell.difference}$}}'
+        over = f', {escape(cell.spread)}' if cell.spread else ''
+        return rf'\beside{{{text}}}{{{escape(cell.paper)}}}{{${cell.difference}${over}}}'
     below = ', '.join(escape(part) for part in (cell.spread, f'paper {cell.paper}' if cell.paper else '') if part)
     return rf'\below{{{text}}}{{{below}}}' if below else text

@@ -9,15 +9,17 @@ from ... import paper
 from ..experiments import EXPERIMENTS
 from ..layout import RunView, State
 from ..worlds import World
-from .classes import class_figures, class_tables, scored_classes
+from .classes import class_figures, class_tables, class_views, scored_classes
 from .cost import cost_table, machines, timing_table
 from .curves import gain_figure, repetition_figures
-from .document import STATE_WORDS, Album, Photo, Section, Table, number, plain_rows, word
+from .document import Album, Photo, Section, Table, number, plain_rows, word
 from .plot import Axis
 from .subject import Subject, entries
 from .tables import host_table, number_table, variant_table
 
 Content = dict[str, tuple]
+# How many runs a note names.
+_NAMED = 5
 _CHOICES = {
     'best': 'where TPA helps most',
     'typical': 'where it does as usual',
@@ -35,6 +37,7 @@ def build_sections(world: World, views: Sequence[RunView], tolerance: float) -> 
             states = Counter(view.state for view in mine)
             failures = tuple((view.run.name, view.error or '') for view in mine if view.state is State.FAILED)
             content = _CONTENT[name](subject)
+            content['notes'] = (*_partial(subject, mine), *content.get('notes', ()))
             sections.append(Section(name, experiment.title, experiment.about, states, failures=failures, **content))
         if name == 'main' and mine:
             sections.append(_classes(subject))
@@ -104,7 +107,7 @@ def _overlap(subject: Subject) -> Content:
     for entry in entries(subject.views):
         result = entry.view.result
         split = next((one for one in result.overlap if one.key == entry.key), None) if result else None
-        labels = word(subject.benchmark(entry.view.run)), word(entry.title), word(STATE_WORDS[entry.view.state])
+        labels = word(subject.benchmark(entry.view.run)), word(entry.title), word(subject.state(entry.view))
         if split is None:
             rows.append((*labels, *[word('')] * 7))
             continue
@@ -160,17 +163,28 @@ def _classes(subject: Subject) -> Section:
     """Gain of each class, from the runs of other experiments."""
     host, backbone = subject.world.ablation_host
     found = scored_classes(subject)
-    states = Counter({State.DONE: len(found), State.WAITING: len(subject.world.benchmarks) - len(found)})
+    planned = {view.run.benchmark for view in class_views(subject)}
+    states = Counter({State.DONE: len(found), State.WAITING: len(planned) - len(found)})
+    pointing = ('Point at a dot, or touch it, to see its class. The tables have the same numbers.',) if found else ()
     name = f'{subject.world.hosts[host]} {subject.world.backbones[backbone]}'
     return Section(
         'classes',
         'Gain of each class',
         f'which classes {name} gains with TPA',
         states,
-        notes=('Point at a dot, or touch it, to see its class. The tables have the same numbers.',) if found else (),
+        notes=(*_partial(subject, [view for view, _ in found.values()]), *pointing),
         figures=class_figures(subject),
         tables=class_tables(subject),
     )
+
+
+def _partial(subject: Subject, views: Sequence[RunView]) -> tuple[str, ...]:
+    """Says which numbers are not of the images that the experiment asks for."""
+    found = [f'{view.run.name} ({subject.partial(view)})' for view in views if subject.partial(view)]
+    if not found:
+        return ()
+    more = f' and {len(found) - _NAMED} more' if len(found) > _NAMED else ''
+    return (f'Not made with the number of images that is planned: {", ".join(found[:_NAMED])}{more}.',)
 
 
 def _averages(subject: Subject, prefix: str) -> tuple[str, ...]:

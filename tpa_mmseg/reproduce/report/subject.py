@@ -6,11 +6,13 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from ..experiments import planned_images
 from ..layout import RunView, State
 from ..reference import Reference, reference
 from ..results import VariantResult
 from ..runs import Run
 from ..worlds import World
+from .document import STATE_WORDS
 
 Key = TypeVar('Key', bound=Hashable)
 
@@ -39,6 +41,17 @@ class Subject:
     @property
     def done(self) -> list[RunView]:
         return [view for view in self.views if view.state is State.DONE]
+
+    def partial(self, view: RunView) -> str:
+        """How many of the planned images a finished run is about, where it is not all; else nothing."""
+        planned = planned_images(view.run)
+        if view.result is None or not planned or view.result.images == planned:
+            return ''
+        return f'{view.result.images:,} of {planned:,} images'
+
+    def state(self, view: RunView) -> str:
+        """What has become of a run, in a few words."""
+        return ', '.join(filter(None, (STATE_WORDS[view.state], self.partial(view))))
 
     def host(self, run: Run) -> str:
         """The host of a run with what changes it."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ..layout import State
-from .document import STATE_WORDS, Cell, Group, Table, absent, number, pending, plain_rows, unmeasured, word
+from .document import Cell, Group, Table, absent, number, pending, plain_rows, unmeasured, word
 from .subject import Entry, Subject, entries, grouped
 
 _QUANTITIES = ('base', 'tpa', 'gain')
@@ -58,7 +59,11 @@ def _across(subject: Subject, line: Sequence[Entry | None], quantity: str, digit
     ]
     if len(line) > 1:
         planned = [entry for entry in line if entry is not None]
-        cells.append(_average(subject, planned, quantity, **options))
+        average = _average(subject, planned, quantity, **options)
+        # Rows of other lengths stand above and below it.
+        over = f'over {len(planned)} of {len(line)}' if len(planned) < len(line) else ''
+        partial = 'not all images' if any(subject.partial(entry.view) for entry in planned) else ''
+        cells.append(replace(average, spread=', '.join(filter(None, (over, partial)))))
     return cells
 
 
@@ -66,7 +71,7 @@ def _cell(subject: Subject, entry: Entry, quantity: str, digits: int, signed: bo
     ours, paper = getattr(entry, quantity), getattr(entry.paper, quantity)
     if entry.view.state is not State.DONE:
         return unmeasured(pending(entry.view), paper, signed)
-    return number(ours, digits, signed, paper, subject.tolerance)
+    return replace(number(ours, digits, signed, paper, subject.tolerance), spread=subject.partial(entry.view))
 
 
 def _average(subject: Subject, line: Sequence[Entry], quantity: str, digits: int, signed: bool) -> Cell:
@@ -89,7 +94,7 @@ def number_table(subject: Subject, name: str) -> Table:
         'Backbone': lambda entry: word(subject.backbone(entry.view.run)),
         'Benchmark': lambda entry: word(subject.benchmark(entry.view.run)),
         **({'Variant': lambda entry: word(entry.title)} if several else {}),
-        'State': lambda entry: word(STATE_WORDS[entry.view.state]),
+        'State': lambda entry: word(subject.state(entry.view)),
     }
     values: dict[str, Callable[[Entry], Cell]] = {
         'Base': lambda entry: _plain(entry.base),
