@@ -55,6 +55,8 @@ def miniature_world() -> World:
         config=_config,
         has=lambda run: _config(run).is_file(),
         adjust=lambda run, cfg: _adjust(run, cfg, encoders),
+        # About what one core of a server takes.
+        seconds_per_image=0.25,
     )
 
 

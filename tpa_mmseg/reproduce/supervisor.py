@@ -85,7 +85,7 @@ class Supervisor:
         self._starts += 1
         package = str(Path(__file__).resolve().parents[2])
         path = os.pathsep.join(filter(None, (package, os.environ.get('PYTHONPATH'))))
-        with self._log(self._starts).open('wb') as log:
+        with self._log(self._starts).open('ab') as log:
             process = subprocess.Popen(
                 [sys.executable, '-m', 'tpa_mmseg.reproduce.worker', str(os.getpid())],
                 stdin=subprocess.PIPE,
