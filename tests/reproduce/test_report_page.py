@@ -96,6 +96,15 @@ def test_on_a_phone_tables_scroll_in_their_boxes_and_the_page_does_not(browser: 
     assert needed > given and given <= 360
 
 
+def test_on_a_phone_names_leave_most_of_the_width_to_numbers(browser: Browser, page: Path) -> None:
+    browser.show(page, width=360, height=740, phone=True)
+    browser.run("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
+    _place(browser, '#toy-components table')
+    names = "[...document.querySelectorAll('#toy-components tbody th')].map((cell) => cell.offsetWidth)"
+    widths = browser.run(names)
+    assert widths and max(widths) <= 0.4 * 360
+
+
 def test_text_is_readable_in_both_colour_schemes(browser: Browser, page: Path) -> None:
     paper = {}
     for dark in (False, True):
