@@ -71,8 +71,9 @@ def main(args: argparse.Namespace) -> None:
     if not args.again:
         _refuse_other_settings(views, task.cfg_options)
     todo = [one.run for one in views if args.again or one.state is not State.DONE]
-    # What is seen here and nothing else: another process may finish a run any moment.
-    stale = [one.folder for one in views if one.damaged or (args.again and one.state is State.DONE)]
+    # What is seen here and will be run, nothing else: another process may finish a run any moment.
+    next_ones = todo[: args.limit or None]
+    stale = [one.folder for one in views if one.run in next_ones and (one.damaged or one.state is State.DONE)]
     if args.launcher == 'slurm':
         _use_slurm(args, task, todo, stale)
     else:
