@@ -177,6 +177,10 @@ def test_mae_sees_every_window_at_the_size_of_a_crop(folder: Path) -> None:
     ('options', 'sentence'),
     [
         ({'gamma': 0}, 'gamma must be positive'),
+        (
+            {'slide_crop': 16, 'slide_stride': 16, 'padding': None, 'proxy': vit(32, False)},
+            'smaller than one patch of the proxy',
+        ),
         ({'proxy_size': 8}, 'proxy_size must be'),
         ({'proxy': {'type': 'SegDataPreProcessor'}}, 'proxy must be an encoder'),
     ],

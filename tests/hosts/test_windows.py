@@ -109,7 +109,9 @@ def test_images_of_all_sizes_come_back_in_order(batch: int) -> None:
     assert len(sizes) == {1: 5, 2: 3, 100: 2}[batch]
 
 
-@pytest.mark.parametrize(('crop', 'stride'), [(-1, 1), (64, 0), (64, 65), (64, -3)])
-def test_windows_that_cannot_be_are_refused(crop: int, stride: int) -> None:
+@pytest.mark.parametrize(
+    ('crop', 'stride'), [(-1, 1), (64, 0), (64, 65), (64, -3), ((64, 64), 32), (None, 32), (64, 32.5)]
+)
+def test_windows_that_cannot_be_are_refused(crop: object, stride: object) -> None:
     with pytest.raises(TPAError, match='slide_crop|slide_stride'):
         Sliding(crop, stride)

@@ -51,6 +51,8 @@ class ProxyHost(CLIPHost):
                 f'not {proxy_size!r}.'
             )
         self.proxy_size = proxy_size
+        if proxy_size is None and self.proxy.fixed_size is None and not self.sliding.whole:
+            self._whole_patches(self.sliding.spans(self.sliding.crop)[0].padded)
         for name, values in zip(('clip_mean', 'clip_std'), self.statistics, strict=True):
             self.register_buffer(name, torch.tensor(values).view(3, 1, 1), persistent=False)
 

@@ -49,8 +49,10 @@ class Sliding:
     multiple: int = 1
 
     def __post_init__(self) -> None:
-        if self.crop < 0:
-            raise TPAError(f'slide_crop must be a positive number of pixels, or 0 for whole images, not {self.crop}.')
+        if not isinstance(self.crop, int) or self.crop < 0:
+            raise TPAError(f'slide_crop must be a positive number of pixels, or 0 for whole images, not {self.crop!r}.')
+        if not isinstance(self.stride, int):
+            raise TPAError(f'slide_stride must be a whole number of pixels, not {self.stride!r}.')
         if self.crop and not 0 < self.stride <= self.crop:
             raise TPAError(
                 f'slide_stride must be between 1 and slide_crop = {self.crop}, not {self.stride}: '
