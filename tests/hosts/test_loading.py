@@ -130,9 +130,11 @@ def test_tag_of_the_weights_decides_the_activation(model: str, tag: str, quick: 
     assert source.quick_gelu is quick
 
 
-def test_file_named_after_openai_wants_quickgelu(clip_weights: Callable[[int], str], tmp_path: Path) -> None:
-    (tmp_path / 'b16_openai.safetensors').symlink_to(clip_weights(16))
-    assert CLIPSource(tiny_clip(gelu=True), tmp_path / 'b16_openai.safetensors').quick_gelu
+@pytest.mark.parametrize('name', ['b16_openai.safetensors', 'vit_base.openai/snapshots/open_clip_model.safetensors'])
+def test_file_named_after_openai_wants_quickgelu(name: str, clip_weights: Callable[[int], str], tmp_path: Path) -> None:
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).symlink_to(clip_weights(16))
+    assert CLIPSource(tiny_clip(gelu=True), tmp_path / name).quick_gelu
     assert not CLIPSource(tiny_clip(gelu=True), clip_weights(16)).quick_gelu
 
 

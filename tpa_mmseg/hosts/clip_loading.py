@@ -159,10 +159,12 @@ class CLIPSource:
 
     @property
     def _from_openai(self) -> bool:
-        """Whether a file is OpenAI's, as told by its name or by what is in it."""
+        """Whether a file is OpenAI's, as told by its path or by what is in it."""
         if self.path is None or self._tag:
             return False
-        return 'openai' in self.path.name.lower() or _is_archive(self.path) or _OPENAI_MARKS[0] in self._state
+        # On the hub the folder has the name: vit_base_patch16_clip_224.openai/.../open_clip_model.safetensors.
+        named = 'openai' in self.path.name.lower() or any(part.endswith('.openai') for part in self.path.parts)
+        return named or _is_archive(self.path) or _OPENAI_MARKS[0] in self._state
 
     @cached_property
     def _state(self) -> dict[str, Tensor]:
