@@ -8,9 +8,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tpa_mmseg.core import Resized
+from tpa_mmseg.core import QueryScores, Resized
 from tpa_mmseg.hosts import CLIP, GEM, MaskCLIP
-from tpa_mmseg.hosts.maskclip import denoise, smooth
+from tpa_mmseg.hosts.maskclip import Logarithm, denoise, smooth
 
 from .golden import TOLERANCE, golden_files, load, plugin_clip
 
@@ -75,6 +75,12 @@ def test_maskclip_decodes_refined_scores_at_full_size(plugin_weights: str) -> No
     prob = golden['quickgelu_eps1e5_ks1_pd05_prob']
     full = F.interpolate(prob, image.shape[-2:], mode='bilinear')[0].clamp(min=0)
     torch.testing.assert_close(scores.probabilities(), full / full.sum(0), **TOLERANCE)
+
+
+def test_a_pixel_without_a_positive_score_keeps_its_best_class() -> None:
+    scores = torch.tensor([-0.3, -0.1, -0.2])[:, None, None].expand(3, 4, 4)
+    maps = QueryScores(Logarithm(Resized(scores, (8, 8))), (8, 8), [0, 1, 2])
+    assert (maps.labels() == 1).all()
 
 
 def test_key_smoothing_leaves_confident_patches_alone() -> None:

@@ -16,6 +16,8 @@ from .clip_tower import heads, merge_heads
 # Both refinements read softmax scores at CLIP's own scale; a query that is left out gets this cosine.
 _SCALE = 100.0
 _LEFT_OUT = -100.0
+# What the best score of a pixel without a positive one becomes.
+_LIFTED = 1e-6
 
 
 @MODELS.register_module()
@@ -122,4 +124,7 @@ class Logarithm:
         return self.source.device
 
     def rows(self, top: int, bottom: int) -> Tensor:
-        return self.source.rows(top, bottom).clamp(min=torch.finfo(torch.float32).tiny).log_()
+        scores = self.source.rows(top, bottom)
+        # Smoothing may leave a pixel without a positive score: its best one is lifted so that it stays the best.
+        lifted = scores + (_LIFTED - scores.amax(0)).clamp_(min=0)
+        return lifted.clamp_(min=torch.finfo(torch.float32).tiny).log_()
