@@ -71,7 +71,9 @@ class CLIPTower(nn.Module):
         visual, grid = self.visual, self.grid(tuple(images.shape[-2:]))
         patches = visual.conv1(images).flatten(2).transpose(1, 2)
         token = visual.class_embedding.to(patches.dtype).expand(len(patches), 1, -1)
-        return visual.ln_pre(torch.cat((token, patches), 1) + self._position(grid).to(patches.dtype))
+        tokens = torch.cat((token, patches), 1)
+        del patches
+        return visual.ln_pre(tokens.add_(self._position(grid).to(tokens.dtype)))
 
     def _position(self, grid: tuple[int, int]) -> Tensor:
         """(1, 1 + h w, D) position embedding of a grid."""
@@ -95,10 +97,13 @@ class CLIPTower(nn.Module):
 
 def heads(block: ResidualAttentionBlock, tokens: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """(B, T, D) tokens that enter a block -> its queries, keys and values, (B, heads, T, d) each."""
-    attention = block.attn
-    joint = F.linear(block.ln_1(tokens), attention.in_proj_weight, attention.in_proj_bias)
-    q, k, v = joint.unflatten(-1, (3, attention.num_heads, -1)).permute(2, 0, 3, 1, 4)
-    return q, k, v
+    attention, tokens = block.attn, block.ln_1(tokens)
+    if tokens.device.type != 'cpu':
+        joint = F.linear(tokens, attention.in_proj_weight, attention.in_proj_bias)
+        return tuple(joint.unflatten(-1, (3, attention.num_heads, -1)).permute(2, 0, 3, 1, 4))
+    # One after the other is as fast, and tensors of one size leave no holes between them in a CPU's memory.
+    parts = zip(attention.in_proj_weight.chunk(3), attention.in_proj_bias.chunk(3), strict=True)
+    return tuple(F.linear(tokens, *part).unflatten(-1, (attention.num_heads, -1)).transpose(1, 2) for part in parts)
 
 
 def merge_heads(block: ResidualAttentionBlock, mixed: Tensor) -> Tensor:
