@@ -212,11 +212,12 @@ def test_missing_weights_say_which_file_to_bring_and_where(world, tmp_path, capf
     assert str(tmp_path / 'weights') in said
 
 
-def test_classes_that_do_not_fit_the_data_set_are_refused(tmp_path, capfd):
+@pytest.mark.parametrize('alone', [(), ('--no-tpa',)])
+def test_classes_that_do_not_fit_the_data_set_are_refused(alone, tmp_path, capfd):
     make_world(tmp_path)
     config = write_config(tmp_path, test_dataloader__dataset__metainfo__classes=('moon', *CLASSES))
     options = ('--cfg-options', 'test_dataloader.dataset.metainfo.palette=[]')
-    said = fails(capfd, 'test', config, '--work-dir', tmp_path / 'w', *options)
+    said = fails(capfd, 'test', config, '--work-dir', tmp_path / 'w', *alone, *options)
     assert 'has 14 classes but the data set has 15' in said
 
 

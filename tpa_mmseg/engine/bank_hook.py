@@ -7,7 +7,6 @@ from pathlib import Path
 import mmengine.dist as dist
 from mmengine.hooks import Hook
 from mmengine.logging import print_log
-from mmengine.model import is_model_wrapper
 from mmengine.runner import Runner
 from mmseg.registry import HOOKS
 
@@ -17,6 +16,7 @@ from ..datasets import Pool, PoolOptions, build_pool
 from ..errors import TPAError
 from ..segmentors import TPASegmentor
 from .bank_builder import build_bank
+from .distributed import unwrap
 
 BANK_FILE = 'bank.safetensors'
 
@@ -102,11 +102,6 @@ def save_on_main(bank: PrototypeBank, path: Path) -> None:
     dist.broadcast_object_list(failure)
     if failure[0] is not None:
         raise TPAError(failure[0])
-
-
-def unwrap(model):
-    """The model itself, without what distributes it."""
-    return model.module if is_model_wrapper(model) else model
 
 
 def describe(model: TPASegmentor) -> str:

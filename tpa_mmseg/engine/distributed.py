@@ -8,6 +8,7 @@ import re
 import torch
 import torch.distributed as dist
 from mmengine.dist import init_dist
+from mmengine.model import is_model_wrapper
 from mmengine.registry import MODEL_WRAPPERS
 from torch import nn
 
@@ -20,6 +21,11 @@ _VARIABLES = {
     'slurm': ('SLURM_PROCID', 'SLURM_NTASKS', 'SLURM_LOCALID'),
     'mpi': ('OMPI_COMM_WORLD_RANK', 'OMPI_COMM_WORLD_SIZE', 'OMPI_COMM_WORLD_LOCAL_RANK'),
 }
+
+
+def unwrap(model: nn.Module) -> nn.Module:
+    """The model itself, without what distributes it."""
+    return model.module if is_model_wrapper(model) else model
 
 
 def init_distributed(launcher: str) -> None:

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from mmengine.dist import is_main_process
 from mmengine.hooks import Hook
-from mmengine.model import is_model_wrapper
 from mmengine.runner import Runner
 from mmseg.registry import HOOKS
 
 from ..evaluation import HostTPAMetric, summary
+from ..hosts import Host
 from ..utils import atomic_write
+from .distributed import unwrap
 
 
 @HOOKS.register_module()
@@ -31,6 +32,12 @@ class ReportHook(Hook):
 
     def __init__(self, file_name: str = 'results.json') -> None:
         self.file_name = file_name
+
+    def before_test(self, runner: Runner) -> None:
+        """Refuses a host alone whose classes are not those that are scored; inside TPA the bank's hook does."""
+        model = unwrap(runner.model)
+        if isinstance(model, Host):
+            model.check_classes(runner.test_dataloader.dataset.metainfo)
 
     def after_test_epoch(self, runner: Runner, metrics: dict[str, float] | None = None) -> None:
         """Prints and writes the report, on rank 0 only."""
@@ -65,7 +72,7 @@ def with_bank(report: dict, bank: dict | None) -> dict:
 
 
 def _bank_summary(runner: Runner) -> dict | None:
-    model = runner.model.module if is_model_wrapper(runner.model) else runner.model
+    model = unwrap(runner.model)
     return model.bank_summary() if hasattr(model, 'bank_summary') else None
 
 

@@ -73,6 +73,15 @@ class Host(KnowsItsClasses, BaseSegmentor):
                 sample.seg_logits = PixelData(data=scores.probabilities())
         return samples
 
+    def check_classes(self, dataset_meta: dict) -> None:
+        """Raises TPAError where a data set has another number of classes."""
+        classes = dataset_meta.get('classes') or ()
+        if len(classes) != self.num_classes:
+            raise TPAError(
+                f'The host {type(self).__name__} has {self.num_classes} classes but the data set has '
+                f'{len(classes)}: give the host the class names of this data set, or test it on its own.'
+            )
+
     def reset(self) -> None:
         """Forgets what earlier images left behind. Most hosts have nothing to forget."""
 

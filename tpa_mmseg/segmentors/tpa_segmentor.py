@@ -179,12 +179,7 @@ class TPASegmentor(KnowsItsClasses, BaseSegmentor):
 
     def set_classes(self, dataset_meta: dict) -> None:
         """Takes the data set's classes. Raises TPAError when the host has another number of them."""
-        classes = dataset_meta.get('classes') or ()
-        if len(classes) != self.num_classes:
-            raise TPAError(
-                f'The host {type(self.host).__name__} has {self.num_classes} classes but the data set has '
-                f'{len(classes)}: give the host the class names of this data set, or test it on its own.'
-            )
+        self.host.check_classes(dataset_meta)
         self.keep_meta(dataset_meta)
 
     def fingerprint(self) -> dict:
