@@ -42,6 +42,8 @@ class CLIPSettings:
         scales: Pairs of a share of the steps and the logit scale there; between them it rises geometrically. The last
             one decides how much the cosines of a patch differ between classes.
         visible: Share of a picture from which on a class counts as visible.
+        cone: How long the part is that all embeddings of a tower have in common at the start, against the part that
+            tells them apart. Large CLIPs begin like that and stay so: their cosines lie in a narrow range.
         start: Weights to start from, by the name of their file; with another patch, its kernels are cut. Empty to start
             from chance.
         seed: Of everything random.
@@ -61,6 +63,7 @@ class CLIPSettings:
     rate: float
     scales: tuple[tuple[float, float], ...]
     visible: float
+    cone: float
     start: str
     seed: int
 
@@ -106,6 +109,9 @@ class CLIPTask:
         model.logit_scale.requires_grad_(False)
         if self.settings.start:
             _start(model, WEIGHTS / f'{self.settings.start}.safetensors')
+        elif self.settings.cone:
+            _narrow(model.visual.ln_post, model.visual.proj, self.settings.cone)
+            _narrow(model.ln_final, model.text_projection, self.settings.cone)
         return model
 
     def loss(self, step: int) -> tuple[Tensor, dict[str, float]]:
@@ -178,6 +184,13 @@ class CLIPTask:
                 found.append((F.normalize(_values(visual, window), dim=-1) @ self.class_texts().T).argmax(-1).flatten())
                 truth.append(patch_labels(labels[:, top : top + size, left : left + size], patch).flatten())
         return {'recall': mean_recall(torch.cat(found), torch.cat(truth))}
+
+
+def _narrow(norm: nn.LayerNorm, projection: Tensor, cone: float) -> None:
+    """Gives all embeddings ``norm(x) @ projection`` a common part, ``cone`` times as long as the rest is on average."""
+    direction = torch.randn_like(norm.bias)
+    with torch.no_grad():
+        norm.bias.copy_(cone * projection.norm() / (direction @ projection).norm() * direction)
 
 
 def _start(model: open_clip.CLIP, path: Path) -> None:
