@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch.nn.functional as F
 from mmseg.registry import MODELS
 from open_clip.transformer import ResidualAttentionBlock
 from torch import Tensor
@@ -78,12 +77,17 @@ class GEM(CLIPHost):
             temperature = q.new_full((1, 1, 1, 1), self.temperature)
         # The temperature differs between images, so half of it goes to each side of the product.
         half = temperature.sqrt()
+
+        def scaled(side: Tensor) -> Tensor:
+            return side * (half / side.norm(dim=-1, keepdim=True).clamp_min(1e-12))
+
         mixed = 0
         for side in (q, k, v):
             for _ in range(self.iterations):
-                side = F.normalize(side, dim=-1)
-                side = attend(side * half, side * half, side, scale=1.0)
-            side = F.normalize(side, dim=-1) * half
+                side = scaled(side)
+                # Mixing what is scaled is right too: the next step normalises the mixture.
+                side = attend(side, side, side, scale=1.0)
+            side = scaled(side)
             mixed = mixed + attend(side, side, v, scale=1.0)
         return merge_heads(block, mixed / 3)
 
