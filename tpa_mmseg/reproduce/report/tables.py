@@ -57,8 +57,10 @@ def _across(subject: Subject, line: Sequence[Entry | None], quantity: str, digit
         absent('–', 'not part of the experiment') if entry is None else _cell(subject, entry, quantity, **options)
         for entry in line
     ]
-    if len(line) > 1:
-        planned = [entry for entry in line if entry is not None]
+    planned = [entry for entry in line if entry is not None]
+    if len(line) > 1 and len(planned) == 1:
+        cells.append(absent('–', 'only one benchmark'))
+    elif len(line) > 1:
         average = _average(subject, planned, quantity, **options)
         # Rows of other lengths stand above and below it.
         over = f'over {len(planned)} of {len(line)}' if len(planned) < len(line) else ''
