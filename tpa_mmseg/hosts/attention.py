@@ -89,16 +89,17 @@ class Strategy(NamedTuple):
     """A way to mix values in the last block."""
 
     mix: Callable[..., Tensor]  #: ``mix(q, k, v, bias, scale)``
+    reads: str = 'qkv'  #: which of queries, keys and values it looks at; the others may be None
     gaussian: bool = False  #: whether its bias is the Gaussian prior
 
 
 #: What a config may name.
 STRATEGIES = {
     'vanilla': Strategy(query_key),
-    'qq': Strategy(query_query),
-    'kk': Strategy(key_key),
+    'qq': Strategy(query_query, 'qv'),
+    'kk': Strategy(key_key, 'kv'),
     'csa': Strategy(correlative),
-    'identity': Strategy(identity),
-    'naclip': Strategy(key_key, gaussian=True),
+    'identity': Strategy(identity, 'v'),
+    'naclip': Strategy(key_key, 'kv', gaussian=True),
     'nonly': Strategy(neighbours_only, gaussian=True),
 }

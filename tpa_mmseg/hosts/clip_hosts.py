@@ -65,7 +65,8 @@ class LastBlockHost(CLIPHost):
 
     def last_block(self, block: ResidualAttentionBlock, tokens: Tensor, grid: tuple[int, int]) -> Tensor:
         """(B, T, D) tokens that enter a block -> what the host makes of them, (B, T, D)."""
-        return self._write(block, tokens, self._mix(*heads(block, tokens), grid))
+        parts = heads(block, tokens, STRATEGIES[self.attention].reads)
+        return self._write(block, tokens, self._mix(*parts, grid))
 
     def open_block(self, images: Tensor, tokens: Tensor | None = None) -> OpenBlock:
         """The last block, taken apart.
@@ -85,8 +86,8 @@ class LastBlockHost(CLIPHost):
 
     def _mix(
         self,
-        q: Tensor,
-        k: Tensor,
+        q: Tensor | None,
+        k: Tensor | None,
         v: Tensor,
         grid: tuple[int, int],
         bias: Tensor | None = None,

@@ -95,15 +95,24 @@ class CLIPTower(nn.Module):
         return self.visual.ln_post(tokens) @ self.visual.proj
 
 
-def heads(block: ResidualAttentionBlock, tokens: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(B, T, D) tokens that enter a block -> its queries, keys and values, (B, heads, T, d) each."""
+def heads(block: ResidualAttentionBlock, tokens: Tensor, wanted: str = 'qkv') -> tuple[Tensor | None, ...]:
+    """The queries, keys and values of a block, (B, heads, T, d) each.
+
+    Args:
+        block: The block.
+        tokens: (B, T, D) tokens that enter it.
+        wanted: Which of the three; the others are None.
+    """
     attention, tokens = block.attn, block.ln_1(tokens)
-    if tokens.device.type != 'cpu':
+    if tokens.device.type != 'cpu' and wanted == 'qkv':
         joint = F.linear(tokens, attention.in_proj_weight, attention.in_proj_bias)
         return tuple(joint.unflatten(-1, (3, attention.num_heads, -1)).permute(2, 0, 3, 1, 4))
-    # One after the other is as fast, and tensors of one size leave no holes between them in a CPU's memory.
-    parts = zip(attention.in_proj_weight.chunk(3), attention.in_proj_bias.chunk(3), strict=True)
-    return tuple(F.linear(tokens, *part).unflatten(-1, (attention.num_heads, -1)).transpose(1, 2) for part in parts)
+    # On a CPU one after the other is as fast, and tensors of one size leave no holes between them in its memory.
+    parts = zip('qkv', attention.in_proj_weight.chunk(3), attention.in_proj_bias.chunk(3), strict=True)
+    return tuple(
+        F.linear(tokens, *part).unflatten(-1, (attention.num_heads, -1)).transpose(1, 2) if name in wanted else None
+        for name, *part in parts
+    )
 
 
 def merge_heads(block: ResidualAttentionBlock, mixed: Tensor) -> Tensor:

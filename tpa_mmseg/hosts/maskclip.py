@@ -67,7 +67,7 @@ class MaskCLIP(LastBlockHost):
         with self.tower.autocast():
             tokens = self.tower.trunk(images)
             features = self.tower.project(self.last_block(block, tokens, grid))
-            keys = merge_heads(block, heads(block, tokens)[1])
+            keys = merge_heads(block, heads(block, tokens, 'k')[1])
         return torch.cat((self.cosines(as_map(features[:, 1:], grid)), as_map(keys[:, 1:], grid).float()), 1)
 
     def decode(self, maps: list[Tensor], image: Tensor, size: tuple[int, int]) -> ScoreMap:
