@@ -71,6 +71,7 @@ def parse_args() -> argparse.Namespace:
     add_command(commands, 'record', run_record, 'take the numbers of now as the committed ones')
     command = add_command(commands, 'card', run_card, 'write cards, numbers and pictures into the documentation')
     command.add_argument('--results', type=Path, metavar='FILE', help='results.json of a demo on the whole test split')
+    command.add_argument('--targets', type=Path, nargs='+', default=[], metavar='FILE', help='what targets has written')
     return parser.parse_args()
 
 
@@ -121,34 +122,8 @@ def run_targets(args: argparse.Namespace) -> None:
         print(f'{HOSTS[host]}: {found[host]}', flush=True)
         with atomic_write(args.out, 'w') as file:
             json.dump({'split': args.split, 'prototypes_of_truth': truth, 'hosts': found}, file, indent=2)
-    columns = [
-        'Host',
-        'Base',
-        'At zero',
-        'Gain',
-        'Deviation',
-        'Per image',
-        'Untrained',
-        'No anchors',
-        'Gain with pools of',
-    ]
-    print(render(columns, [targets_row(host, numbers) for host, numbers in found.items()], align='lrrrrrrrl'))
+    print(targets.table(found))
     print(f'Prototypes made with the true labels alone: {truth:.2f}. Written to {args.out}.')
-
-
-def targets_row(host: str, numbers: dict) -> list:
-    mean, deviation = targets.mean_and_deviation(numbers['gains'])
-    return [
-        HOSTS[host],
-        numbers['base'],
-        numbers['zero'],
-        signed(mean),
-        deviation,
-        signed(numbers['image']),
-        signed(numbers['untrained']),
-        f'{100 * numbers["no_anchors"]:.1f} %',
-        ', '.join(f'{size}: {signed(gain)}' for size, gain in numbers['pools'].items()),
-    ]
 
 
 def measure_all() -> dict[str, dict[str, float]]:
@@ -177,7 +152,7 @@ def run_check(args: argparse.Namespace) -> None:
 
 def run_card(args: argparse.Namespace) -> None:
     path = ROOT / 'docs/miniature.md'
-    page.fill(path, args.results)
+    page.fill(path, args.results, args.targets)
     page.draw(ROOT / 'docs/images')
     if args.results is not None:
         shutil.copy(args.results.with_name('demo.png'), ROOT / 'docs/images/demo.png')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from itertools import count, islice
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from ..errors import TPAError
 from ..evaluation import render
 from ..evaluation.summary import signed
 from ..utils import atomic_write
-from . import guard
+from . import guard, targets
 from .cards import WEIGHTS, read_card
 from .files import scene
 from .measure import HOSTS
@@ -31,17 +32,21 @@ _NOT_RESULTS = ('step', 'seconds', 'loss')
 _SHOWN, _SHOWN_SIZE = 6, (128, 160)
 
 
-def fill(path: Path, results: Path | None = None) -> None:
+def fill(path: Path, results: Path | None = None, found: Sequence[Path] = ()) -> None:
     """Writes cards and numbers between their marks, ``<!-- cards -->`` to ``<!-- end of cards -->`` and so on.
 
     Args:
         path: The page.
         results: ``results.json`` of a demo on the whole test split; what the page says of it stays without.
+        found: What ``tools/miniature.py targets`` has written, a file for each split.
     """
     text = replace(path.read_text(encoding='utf-8'), 'cards', cards())
     text = replace(text, 'slice', slice_table())
     if results is not None:
         text = replace(text, 'test', test_table(json.loads(results.read_text(encoding='utf-8'))))
+    for file in found:
+        content = json.loads(file.read_text(encoding='utf-8'))
+        text = replace(text, f'targets of {content["split"]}', targets.table(content['hosts'], markdown=True))
     with atomic_write(path, 'w') as file:
         file.write(text)
 

@@ -6,7 +6,7 @@ One pass of the host serves all of it. Choices are made on val; test is for the 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import torch
@@ -20,15 +20,28 @@ from tqdm import tqdm
 from ..core import ClassProbabilities, Lookup, PrototypeBank
 from ..datasets import PoolOptions, build_pool
 from ..encoders import Normalisation
-from ..evaluation import HostTPAMetric
+from ..evaluation import HostTPAMetric, render
+from ..evaluation.summary import signed
 from ..reproduce.runs import Variant
 from ..reproduce.shared_pass import SharedPass
 from ..segmentors import TPASegmentor
+from .measure import HOSTS
 from .world import CLASSES, IGNORED
 
 SEEDS = 5
 #: Number of images in the pools that show whether more of them help.
 POOLS = (10, 30, 100, 300)
+_COLUMNS = (
+    'Host',
+    'Base',
+    'At zero',
+    'Gain',
+    'Deviation',
+    'Per image',
+    'Untrained',
+    'No anchors',
+    'Gain with pools of',
+)
 
 
 def measure_targets(config: Path, split: str, size: int, pool: int) -> dict:
@@ -50,7 +63,6 @@ def measure_targets(config: Path, split: str, size: int, pool: int) -> dict:
     variants += [Variant(f'pool {number}', '') for number in _pools(size)]
     variants += [Variant('image', '', bank_scope='image'), Variant('untrained', '', encoder='untrained')]
     untrained = {'untrained': {**cfg.model.encoder, 'pretrained': False}}
-    torch.manual_seed(0)
     shared = SharedPass(cfg.model, variants, untrained, 'cpu')
     dataset = DATASETS.build(cfg.test_dataloader.dataset)
     shared.set_classes(dataset.metainfo)
@@ -77,6 +89,26 @@ def measure_targets(config: Path, split: str, size: int, pool: int) -> dict:
 def mean_and_deviation(gains: list[float]) -> tuple[float, float]:
     """Over seeds: the mean, and the standard deviation of one seed."""
     return statistics.mean(gains), statistics.stdev(gains)
+
+
+def table(found: Mapping[str, dict], markdown: bool = False) -> str:
+    """A row for each host. Args: found: what :func:`measure_targets` gave for each; markdown: for a page."""
+    return render(_COLUMNS, [_row(*entry) for entry in found.items()], align='lrrrrrrrl', markdown=markdown)
+
+
+def _row(host: str, numbers: dict) -> list:
+    mean, deviation = mean_and_deviation(numbers['gains'])
+    return [
+        HOSTS[host],
+        numbers['base'],
+        numbers['zero'],
+        signed(mean),
+        deviation,
+        signed(numbers['image']),
+        signed(numbers['untrained']),
+        f'{100 * numbers["no_anchors"]:.1f} %',
+        ', '.join(f'{size}: {signed(gain)}' for size, gain in numbers['pools'].items()),
+    ]
 
 
 @torch.no_grad()
