@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -199,7 +199,7 @@ def _case(name: str, vocabulary: Vocabulary, tiny: bool) -> Case:
         name,
         'window by window, full tensors',
         str(vocabulary),
-        partial(_last_inputs, name, vocabulary, tiny),
+        partial(make_inputs, name, vocabulary, tiny),
         partial(make_inputs, name, vocabulary, True),
         our_labels,
         other_labels,
@@ -207,9 +207,3 @@ def _case(name: str, vocabulary: Vocabulary, tiny: bool) -> Case:
         memory_ratio=1 / 3,
         stages=stages,
     )
-
-
-@lru_cache(maxsize=1)
-def _last_inputs(name: str, vocabulary: Vocabulary, tiny: bool) -> Inputs:
-    """The same inputs again without building the networks again."""
-    return make_inputs(name, vocabulary, tiny)

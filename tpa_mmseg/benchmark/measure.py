@@ -1,4 +1,4 @@
-"""Times two ways to compute the same thing, interleaved, and takes their peak memory in processes of their own."""
+"""Times two ways to compute the same thing, interleaved, and takes their peak memory, in processes of their own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MAXRSS_UNIT = 1 if sys.platform == 'darwin' else 1024
 class Case:
     """Something that can be computed in our way and in another.
 
-    Functions are of modules, not closures, because measuring memory takes them to another process.
+    Functions are of modules, not closures, because they are measured in other processes.
 
     Args:
         name: Key of the case in the report.
@@ -70,7 +70,7 @@ def measure(case: Case, repeats: int, clock: str = 'wall') -> dict:
         repeats: Timed repetitions.
         clock: A key of :data:`CLOCKS`.
     """
-    times = _interleaved_times(case, repeats, CLOCKS[clock])
+    times, stages = _in_a_fresh_process(_times, case, repeats, clock)
     ours, other = (statistics.median(times[way]) for way in _WAYS)
     our_peak, other_peak = (_in_a_fresh_process(_peak_memory, case, way) for way in _WAYS)
     entry = {
@@ -80,7 +80,7 @@ def measure(case: Case, repeats: int, clock: str = 'wall') -> dict:
         'setting': case.setting,
         'seconds': {'ours': ours, 'other': other},
         'repetitions': times,
-        'stages': case.stages(case.inputs(), repeats, CLOCKS[clock]) if case.stages else None,
+        'stages': stages,
         'peak_mb': {'ours': our_peak, 'other': other_peak},
         'times_faster': other / ours,
         'memory_ratio': our_peak / other_peak,
@@ -94,9 +94,18 @@ def measure(case: Case, repeats: int, clock: str = 'wall') -> dict:
     return {**entry, 'met': met}
 
 
-def _interleaved_times(case: Case, repeats: int, clock: Clock) -> dict[str, list[float]]:
-    """Seconds of both ways. They take turns, so that whatever else the machine does slows both alike."""
+def _times(
+    case: Case, repeats: int, clock: str, threads: int
+) -> tuple[dict[str, list[float]], dict[str, float] | None]:
+    """Seconds of both ways, and those of the stages of ours."""
+    torch.set_num_threads(threads)
     inputs = case.inputs()
+    times = _interleaved_times(case, inputs, repeats, CLOCKS[clock])
+    return times, case.stages(inputs, repeats, CLOCKS[clock]) if case.stages else None
+
+
+def _interleaved_times(case: Case, inputs: Any, repeats: int, clock: Clock) -> dict[str, list[float]]:
+    """The two ways take turns, so that whatever else the machine does slows both alike."""
     times: dict[str, list[float]] = {way: [] for way in _WAYS}
     for repeat in range(repeats + 1):
         for way, taken in times.items():
@@ -108,7 +117,8 @@ def _interleaved_times(case: Case, repeats: int, clock: Clock) -> dict[str, list
 
 
 def _in_a_fresh_process(function: Callable, *args: Any) -> Any:
-    # Forked from a server that has imported everything and computed nothing.
+    # Forked from a server that has imported everything and computed nothing: what a case finds in memory, which makes
+    # large tensors slow or fast, does not depend on the cases before it.
     context = multiprocessing.get_context('forkserver')
     context.set_forkserver_preload(['tpa_mmseg'])
     with context.Pool(1) as pool:

@@ -13,12 +13,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..encoders.linear import usual_linear
 from ..hosts import Trident
 from ..hosts.clip_host import CLIPHost
 from .plain_networks import window_scores
 from .plain_trident import trident_scores
 
 
+@usual_linear()
 def plain_labels(host: CLIPHost, image: Tensor, size: tuple[int, int]) -> Tensor:
     """(H, W) labels of an image. Args: host; image (3, h, w), pre-processed; size: of the original image."""
     scores = trident_scores(host, image, size)[0] if isinstance(host, Trident) else slide(host, image)

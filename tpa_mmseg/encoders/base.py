@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from ..errors import TPAError
 from ..weights import digest
+from .linear import quicken
 
 _PRECISIONS = {'float32': torch.float32, 'float16': torch.float16, 'bfloat16': torch.bfloat16}
 
@@ -85,7 +86,7 @@ class Encoder(nn.Module, ABC):
             raise TPAError(f'The precision of an encoder is one of {", ".join(_PRECISIONS)}, not {precision!r}.')
         if short_side is not None and short_side < 1:
             raise TPAError(f'The short_side of an encoder is a number of pixels or None, not {short_side!r}.')
-        self.network = network.requires_grad_(False)
+        self.network = quicken(network.requires_grad_(False))
         self.dim = int(dim)
         self.patch = int(patch)
         self.short_side = short_side

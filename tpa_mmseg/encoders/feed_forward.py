@@ -9,7 +9,7 @@ from torch import Tensor
 
 # On a CPU: tokens that go through the hidden layer together, enough for matrix products at full speed, and how many of
 # them are activated together, few enough to stay in the cache.
-_TOKENS = 320
+_TOKENS = 256
 _ACTIVATED = 64
 Layer = Callable[[Tensor], Tensor]
 
@@ -22,8 +22,8 @@ def feed_forward(tokens: Tensor, norm: Layer, widen: Layer, activation: Layer, n
     """
     if torch.is_grad_enabled() or tokens.device.type != 'cpu':
         return narrow(activation(widen(norm(tokens))))
-    flat = tokens.flatten(0, -2)
-    out = [narrow(_activate_(widen(norm(part)), activation)) for part in flat.chunk(-(-len(flat) // _TOKENS))]
+    parts = tokens.flatten(0, -2).split(_TOKENS)
+    out = [narrow(_activate_(widen(norm(part)), activation)) for part in parts]
     return (out[0] if len(out) == 1 else torch.cat(out)).view(tokens.shape)
 
 
@@ -34,7 +34,10 @@ def _activate_(hidden: Tensor, activation: Layer) -> Tensor:
 
 
 def residual(tokens: Tensor, update: Tensor) -> Tensor:
-    """``tokens + update``, in the memory of the update (which nobody else may hold) unless the sum has a wider type."""
-    if update.dtype != torch.result_type(tokens, update):
+    """``tokens + update``, in the memory of the update (which nobody else may hold) unless the sum has a wider type.
+
+    Where gradients are wanted nothing is replaced.
+    """
+    if torch.is_grad_enabled() or update.dtype != torch.result_type(tokens, update):
         return tokens + update
     return update.add_(tokens)

@@ -19,6 +19,7 @@ from open_clip.model import convert_to_custom_text_state_dict
 from open_clip.transformer import ResidualAttentionBlock, VisionTransformer
 from torch import Tensor, nn
 
+from ..encoders.linear import quicken
 from ..errors import TPAError
 from ..weights import SUFFIXES, explain_download, find, load_into, load_state_dict, weights_dir
 from .clip_tower import PRECISIONS, CLIPTower
@@ -115,7 +116,7 @@ class CLIPSource:
             model.to_empty(device='cpu')
             load_into(model, state, self.path, unused=_BEYOND_TEXT, model=self.name)
             _fill_causal_masks(model)
-        return model.requires_grad_(False).eval()
+        return quicken(model.requires_grad_(False).eval())
 
     def tokenizer(self) -> open_clip.SimpleTokenizer | KnownWords:
         """Turns strings into (n, context length) tokens, and refuses words that the file has no embedding for."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 
 import torch
-import torch.nn.functional as F
 from open_clip.transformer import ResidualAttentionBlock, VisionTransformer
 from torch import Tensor, nn
 
 from ..encoders.feed_forward import feed_forward as wide_layer
 from ..encoders.feed_forward import residual
+from ..encoders.linear import linear, quicken
 from ..encoders.position import RULES, PositionTable
 from ..errors import TPAError
 from .attention import attend
@@ -34,7 +34,7 @@ class CLIPTower(nn.Module):
         super().__init__()
         if position not in RULES:
             raise TPAError(f'position must be one of {", ".join(RULES)}, not {position!r}.')
-        self.visual = visual.requires_grad_(False).eval()
+        self.visual = quicken(visual.requires_grad_(False).eval())
         self.positions = PositionTable(position, visual.grid_size, prefix=1)
         self.dtype = PRECISIONS[precision]
 
@@ -105,12 +105,12 @@ def heads(block: ResidualAttentionBlock, tokens: Tensor, wanted: str = 'qkv') ->
     """
     attention, tokens = block.attn, block.ln_1(tokens)
     if tokens.device.type != 'cpu' and wanted == 'qkv':
-        joint = F.linear(tokens, attention.in_proj_weight, attention.in_proj_bias)
+        joint = linear(tokens, attention.in_proj_weight, attention.in_proj_bias)
         return tuple(joint.unflatten(-1, (3, attention.num_heads, -1)).permute(2, 0, 3, 1, 4))
     # On a CPU one after the other is as fast, and tensors of one size leave no holes between them in its memory.
     parts = zip('qkv', attention.in_proj_weight.chunk(3), attention.in_proj_bias.chunk(3), strict=True)
     return tuple(
-        F.linear(tokens, *part).unflatten(-1, (attention.num_heads, -1)).transpose(1, 2) if name in wanted else None
+        linear(tokens, *part).unflatten(-1, (attention.num_heads, -1)).transpose(1, 2) if name in wanted else None
         for name, *part in parts
     )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import torch
 from mmseg.registry import MODELS
 from open_clip.transformer import ResidualAttentionBlock
 from torch import Tensor
 
+from ..encoders.feed_forward import residual
 from ..errors import TPAError
 from .attention import attend
 from .clip_host import CLIPHost, as_map
@@ -64,10 +66,10 @@ class GEM(CLIPHost):
         for block in before:
             q, k, v = heads(block, tokens)
             if self.residual:
-                path = path + self.self_self(block, tokens, q, k, v)
+                path = residual(path, self.self_self(block, tokens, q, k, v))
             tokens = finish_block(block, tokens, attend(q, k, v))
         written = self.self_self(last, tokens, *heads(last, tokens))
-        return self.tower.project(path + written if self.residual else written)
+        return self.tower.project(residual(path, written) if self.residual else written)
 
     def self_self(self, block: ResidualAttentionBlock, tokens: Tensor, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """(B, T, D) tokens that enter a block and their queries, keys and values -> (B, T, D) written to the path."""
@@ -81,15 +83,24 @@ class GEM(CLIPHost):
         def scaled(side: Tensor) -> Tensor:
             return side * (half / side.norm(dim=-1, keepdim=True).clamp_min(1e-12))
 
-        mixed = 0
-        for side in (q, k, v):
-            for _ in range(self.iterations):
+        def mix(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+            """(B, heads, T, d) of some heads."""
+            mixed = 0
+            for side in (q, k, v):
+                for _ in range(self.iterations):
+                    side = scaled(side)
+                    # Mixing what is scaled is right too: the next step normalises the mixture.
+                    side = attend(side, side, side, scale=1.0)
                 side = scaled(side)
-                # Mixing what is scaled is right too: the next step normalises the mixture.
-                side = attend(side, side, side, scale=1.0)
-            side = scaled(side)
-            mixed = mixed + attend(side, side, v, scale=1.0)
-        return merge_heads(block, mixed / 3)
+                mixed = mixed + attend(side, side, v, scale=1.0)
+            return mixed / 3
+
+        # On a CPU head by head, so that what exists on the way is small and stays in the cache.
+        together = 1 if q.device.type == 'cpu' else q.shape[1]
+        groups = zip(*(part.split(together, 1) for part in (q, k, v)), strict=True)
+        # Side by side as merge_heads wants them, so that it need not copy.
+        mixed = torch.cat([mix(*group).transpose(1, 2) for group in groups], 2)
+        return merge_heads(block, mixed.transpose(1, 2))
 
     def settings(self) -> dict:
         names = ('depth', 'iterations', 'temperature', 'residual')

@@ -13,6 +13,7 @@ from PIL import Image
 from timm.models.vision_transformer_sam import Block
 from torch import Tensor, nn
 
+from ..encoders.linear import quicken
 from ..encoders.timm_models import load_file
 from ..errors import TPAError
 from .clip_host import one_of
@@ -69,7 +70,7 @@ class SAMEncoder(nn.Module):
         self.model = SAMModel.of(model)
         self.precision = one_of('sam.precision', precision, tuple(PRECISIONS))
         self.path = None if checkpoint is False else find_checkpoint(model, checkpoint)
-        self.network = self.model.network().requires_grad_(False).eval()
+        self.network = quicken(self.model.network().requires_grad_(False).eval())
         if self.path is not None:
             load_file(self.network, self.path)
         for name, values in (('mean', _MEAN), ('std', _STD)):

@@ -162,6 +162,9 @@ class StitchedWindows:
         used = down.any(1).nonzero()[:, 0]
         # Bands are asked for long after the network ran, perhaps under an autocast that is not meant for them.
         with torch.autocast(self.device.type, enabled=False):
+            # What makes a map larger comes last, whatever the band, so that a row has the same bits in every band.
+            if blocks.shape[1] < self._down.shape[1]:
+                return down[used].T @ (blocks[:, used] @ self._across)
             return (down[used].T @ blocks[:, used]) @ self._across
 
 
