@@ -64,8 +64,8 @@ def _onednn_is_faster() -> bool:
         processor = platform.processor()
     return (
         'AuthenticAMD' in processor
+        and hasattr(torch, 'get_autocast_dtype')  # since 2.4, with what is asked below
         and torch.backends.cpu.get_cpu_capability() == 'AVX512'
-        and hasattr(torch, 'get_autocast_dtype')
         and hasattr(torch.ops.mkldnn, '_linear_pointwise')
     )
 
