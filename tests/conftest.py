@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 import torch
 
 import tpa_mmseg  # noqa: F401  (installs the compatibility lines before any test imports mmseg)
+from tests.helpers.golden import golden_file, load, save_weights, text_state
 
 
 @pytest.fixture(scope='session', autouse=True)
@@ -18,3 +22,51 @@ def _one_thread() -> None:
 def _seed() -> None:
     """A test that draws numbers draws the same ones alone and among others."""
     torch.manual_seed(0)
+
+
+@pytest.fixture(scope='session')
+def clip_weights(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], str]:
+    """File with both towers of golden/clip_hosts, by patch size."""
+    folder, files = tmp_path_factory.mktemp('clip_weights'), {}
+
+    def weights(patch: int) -> str:
+        if patch not in files:
+            visual = load(golden_file('clip_hosts', f'weights_p{patch}.npz'))
+            files[patch] = save_weights({**visual, **text_state()}, folder / f'p{patch}.safetensors')
+        return files[patch]
+
+    return weights
+
+
+@pytest.fixture(scope='session')
+def plugin_weights(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """File with the visual tower of golden/plugins."""
+    state = load(golden_file('plugins', 'weights.npz'))
+    path = tmp_path_factory.mktemp('plugin_weights') / 'visual.safetensors'
+    return save_weights({f'visual.{name}': tensor for name, tensor in state.items()}, path)
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text features that a test makes stay with the test."""
+    monkeypatch.setenv('TPA_CACHE', str(tmp_path_factory.mktemp('cache')))
+
+
+@pytest.fixture(autouse=True)
+def weights_folder(tmp_path, monkeypatch) -> Path:
+    """An empty weights folder of the test's own."""
+    folder = tmp_path / 'weights'
+    folder.mkdir()
+    monkeypatch.setenv('TPA_WEIGHTS', str(folder))
+    return folder
+
+
+@pytest.fixture
+def no_hub(tmp_path, monkeypatch) -> Path:
+    """No connection to the hub and nothing in its cache, whose folder is returned."""
+    import huggingface_hub.constants
+
+    cache = tmp_path / 'hub'
+    monkeypatch.setattr(huggingface_hub.constants, 'HF_HUB_CACHE', str(cache))
+    monkeypatch.setattr(huggingface_hub.constants, 'HF_HUB_OFFLINE', True)
+    return cache

@@ -13,14 +13,14 @@ import sys
 from collections.abc import Callable
 
 import torch
+from tpa_tools.benchmarking.core_cases import core_cases
+from tpa_tools.benchmarking.host_cases import host_cases
+from tpa_tools.benchmarking.measure import CLOCKS, Case, machine, measure
+from tpa_tools.benchmarking.report import table
 
-from tpa_mmseg.benchmark.core_cases import core_cases
-from tpa_mmseg.benchmark.host_cases import host_cases
-from tpa_mmseg.benchmark.measure import CLOCKS, Case, machine, measure
-from tpa_mmseg.benchmark.report import table
-from tpa_mmseg.engine.launch import run_tool
+from tpa_mmseg.engine.cli import run_tool
 from tpa_mmseg.errors import TPAError
-from tpa_mmseg.utils import atomic_write
+from tpa_mmseg.io import atomic_write
 
 #: What can be measured: a suite gives its cases, tiny ones when asked to be quick.
 SUITES: dict[str, Callable[[bool], list[Case]]] = {'core': core_cases, 'hosts': host_cases}

@@ -13,8 +13,9 @@ from tpa_mmseg.core.bank_file import check_fingerprint
 from tpa_mmseg.datasets import Pool, build_pool
 from tpa_mmseg.engine.bank_builder import build_bank
 from tpa_mmseg.engine.bank_hook import describe, pool_options, save_on_main
+from tpa_mmseg.engine.cli import add_common_arguments, run_tool
+from tpa_mmseg.engine.config import load_config, start_runner
 from tpa_mmseg.engine.distributed import unwrap
-from tpa_mmseg.engine.launch import add_common_arguments, load_config, run_tool, start_runner
 from tpa_mmseg.errors import TPAError
 
 

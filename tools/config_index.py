@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import yaml
 
-from tpa_mmseg.paper import BACKBONES, BENCHMARKS, scores
+from tpa_mmseg.catalog.paper import BACKBONES, BENCHMARKS, scores
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIGS = ROOT / 'configs'
@@ -29,7 +29,7 @@ HOSTS = {
     ),
     'naclip': (
         'NACLIP',
-        'Pay Attention to Your Neighbours: Training-Free Open-Vocabulary Semantic Segmentation',
+        'Pay Attention to Your Neighbors: Training-Free Open-Vocabulary Semantic Segmentation',
         'https://arxiv.org/abs/2404.08181',
     ),
     'proxyclip': (

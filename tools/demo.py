@@ -19,16 +19,16 @@ from pathlib import Path
 import torch
 from mmengine.config import Config
 from PIL import Image
+from tpa_tools.miniature_training.measure import PAPER_HOSTS, config_name
+from tpa_tools.miniature_training.scene_pictures import comparison_grid
 from tqdm import tqdm
 
-from tpa_mmseg.engine.launch import run_tool
+from tpa_mmseg.engine.cli import run_tool
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.evaluation import render
 from tpa_mmseg.evaluation.summary import signed
+from tpa_mmseg.io import atomic_write
 from tpa_mmseg.miniature.files import scene
-from tpa_mmseg.miniature.measure import PAPER_HOSTS, config_name
-from tpa_mmseg.miniature.scene_pictures import comparison_grid
-from tpa_mmseg.utils import atomic_write
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIGS = ROOT / 'configs/miniature'

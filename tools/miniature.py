@@ -14,17 +14,17 @@ from pathlib import Path
 
 import torch
 from mmengine.config import Config
+from tpa_tools.miniature_training import guard, page, targets
+from tpa_tools.miniature_training.cards import WEIGHTS
+from tpa_tools.miniature_training.export import export
+from tpa_tools.miniature_training.measure import HOSTS, config_name
 
-from tpa_mmseg.engine.launch import run_tool
+from tpa_mmseg.engine.cli import run_tool
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.evaluation import render
 from tpa_mmseg.evaluation.summary import signed
-from tpa_mmseg.miniature import guard, page, targets
-from tpa_mmseg.miniature.cards import WEIGHTS
-from tpa_mmseg.miniature.export import export
-from tpa_mmseg.miniature.measure import HOSTS, config_name
+from tpa_mmseg.io import atomic_write
 from tpa_mmseg.miniature.splits import SPLITS
-from tpa_mmseg.utils import atomic_write
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIGS = ROOT / 'configs/miniature'

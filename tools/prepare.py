@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Prepares the data sets from the archives as their sites ship them, and checks what is prepared."""
+"""Prepares the datasets from the archives as their sites ship them, and checks what is prepared."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import os
 import sys
 from pathlib import Path
 
-from tpa_mmseg.engine.launch import run_tool
+from tpa_mmseg.engine.cli import run_tool
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.evaluation.table import render
 from tpa_mmseg.prepare import LAYOUTS, WORKERS, Report, check, is_there, prepare
 
 
 def parse_args() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, epilog='docs/data.md describes the data sets.')
+    parser = argparse.ArgumentParser(description=__doc__, epilog='docs/data.md describes the datasets.')
     commands = parser.add_subparsers(dest='command', required=True, metavar='DATASET | check')
     for name, layout in LAYOUTS.items():
         command = commands.add_parser(name, help=f'prepare {layout.title} from {layout.archives}')
@@ -41,7 +41,7 @@ def parse_args() -> argparse.Namespace:
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     root = os.environ.get('TPA_DATA', 'data')
     parser.add_argument(
-        '--data-root', default=root, metavar='DIR', help=f'folder of all data sets (default: $TPA_DATA, now {root})'
+        '--data-root', default=root, metavar='DIR', help=f'folder of all datasets (default: $TPA_DATA, now {root})'
     )
     parser.add_argument('--workers', type=int, default=WORKERS, metavar='N', help=f'threads (default: {WORKERS})')
 
@@ -62,23 +62,23 @@ def main() -> None:
 
 
 def run_checks(args: argparse.Namespace) -> int:
-    """Checks data sets and prints what was found. Returns the exit code."""
+    """Checks datasets and prints what was found. Returns the exit code."""
     unknown = [name for name in args.datasets if name not in LAYOUTS]
     if unknown:
-        raise TPAError(f'There is no data set {unknown[0]}: choose of {", ".join(LAYOUTS)}.')
+        raise TPAError(f'There is no dataset {unknown[0]}: choose of {", ".join(LAYOUTS)}.')
     folders = {name: Path(args.data_root) / LAYOUTS[name].folder for name in args.datasets or LAYOUTS}
-    # Without names, a data set that nobody has prepared is nothing wrong.
+    # Without names, a dataset that nobody has prepared is nothing wrong.
     absent = [name for name, folder in folders.items() if not args.datasets and not is_there(name, folder)]
     reports = [check(name, folder, args.workers) for name, folder in folders.items() if name not in absent]
     if not reports:
-        raise TPAError(f'There is no data set in {args.data_root}: prepare one, or name the folder with --data-root.')
-    print(render(['data set', 'folder', 'images', 'labels', 'state'], [summary(report) for report in reports]))
+        raise TPAError(f'There is no dataset in {args.data_root}: prepare one, or name the folder with --data-root.')
+    print(render(['dataset', 'folder', 'images', 'labels', 'state'], [summary(report) for report in reports]))
     if absent:
         print(f'Not there: {", ".join(absent)}.')
     wrong = [report for report in reports if report.findings]
     if wrong:
         rows = [(report.dataset, f.what, f.count, f.first, f.mend) for report in wrong for f in report.findings]
-        print('\n' + render(['data set', 'what is wrong', 'how many', 'first', 'what to do'], rows))
+        print('\n' + render(['dataset', 'what is wrong', 'how many', 'first', 'what to do'], rows))
     for report in wrong:
         sources = LAYOUTS[report.dataset].archives
         print(f'To prepare it: python tools/prepare.py {report.dataset} --source {sources} --out {report.folder}')

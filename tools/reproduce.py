@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 
-from tpa_mmseg.engine.launch import run_tool
+from tpa_mmseg.engine.cli import run_tool
 from tpa_mmseg.reproduce.commands import check, list_runs, report, run
 
 COMMANDS = (list_runs, run, report, check)

@@ -17,7 +17,7 @@ from tpa_mmseg.apis.picture import Unreadable
 from tpa_mmseg.apis.saving import OutputFolder
 from tpa_mmseg.apis.segmenter import SkippedWarning
 from tpa_mmseg.apis.video import Video
-from tpa_mmseg.engine.launch import run_tool
+from tpa_mmseg.engine.cli import run_tool
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.evaluation.table import render
 

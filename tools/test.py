@@ -5,15 +5,8 @@ from __future__ import annotations
 
 import argparse
 
-from tpa_mmseg.engine.launch import (
-    add_common_arguments,
-    add_hook,
-    load_config,
-    run_tool,
-    start_runner,
-    use_host_alone,
-    use_tpa,
-)
+from tpa_mmseg.engine.cli import add_common_arguments, run_tool
+from tpa_mmseg.engine.config import add_hook, load_config, start_runner, use_host_alone, use_tpa
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 
-from tpa_mmseg.engine.launch import run_tool
+from tpa_mmseg.engine.cli import run_tool
 from tpa_mmseg.webapp import Address, serve
 from tpa_mmseg.webapp.limits import Limits
 

@@ -14,12 +14,12 @@ from mmengine.config import Config
 from mmengine.logging import MMLogger
 from tqdm import tqdm
 
-from tpa_mmseg.engine.launch import run_tool
-from tpa_mmseg.errors import TPAError, sentence
+from tpa_mmseg.engine.cli import run_tool
+from tpa_mmseg.errors import TPAError, user_message
 from tpa_mmseg.evaluation.table import render
-from tpa_mmseg.weights import weights_dir
-from tpa_mmseg.weights_catalog import Weights
-from tpa_mmseg.weights_needs import needs
+from tpa_mmseg.weights.files import weights_dir
+from tpa_mmseg.weights.needs import needs
+from tpa_mmseg.weights.sources import Weights
 
 CONFIGS = Path(__file__).resolve().parent.parent / 'configs'
 
@@ -57,7 +57,7 @@ def read_model(path: str | Path) -> dict | None:
     try:
         return Config.fromfile(path).get('model')
     except (KeyError, TypeError, SyntaxError, FileNotFoundError) as error:
-        raise TPAError(f'The config {path} cannot be read ({sentence(error)}).') from error
+        raise TPAError(f'The config {path} cannot be read ({user_message(error)}).') from error
 
 
 @contextmanager
@@ -77,8 +77,8 @@ def show(wanted: dict[Weights, list[str]]) -> int:
     rows = []
     for weights, places in wanted.items():
         where = weights.locate()
-        rows.append((weights.title, ', '.join(places), in_words(weights.size), weights.licence, where or 'missing'))
-    print(render(['model', 'needed as', 'size', 'licence', 'file'], rows, align='llrll'))
+        rows.append((weights.title, ', '.join(places), in_words(weights.size), weights.license, where or 'missing'))
+    print(render(['model', 'needed as', 'size', 'license', 'file'], rows, align='llrll'))
     missing = [weights for weights in wanted if weights.locate() is None]
     if missing:
         print(f'\nWithout internet, bring these and put them into {weights_dir()} (TPA_WEIGHTS names another folder):')
@@ -98,7 +98,7 @@ def fetch(wanted: dict[Weights, list[str]]) -> int:
             print(f'{weights.title}: fetched, {weights.fetch()}')
         except TPAError as error:
             failed += 1
-            print(f'error: {sentence(error)}', file=sys.stderr, flush=True)
+            print(f'error: {user_message(error)}', file=sys.stderr, flush=True)
     return 1 if failed else 0
 
 
@@ -114,7 +114,7 @@ def check(wanted: dict[Weights, list[str]]) -> int:
             print(f'{weights.title}: fine, {where}')
         except TPAError as error:
             failed += 1
-            print(f'{weights.title}: {sentence(error)}')
+            print(f'{weights.title}: {user_message(error)}')
     return 1 if failed else 0
 
 

@@ -10,7 +10,7 @@ class TPAError(RuntimeError):
     """
 
 
-def sentence(error: BaseException) -> str:
+def user_message(error: BaseException) -> str:
     """What to tell a user about an error; a data loader's worker wraps the sentence into its traceback."""
     text = str(error).strip()
     if isinstance(error, TPAError):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from tests.apis.tiny import tiny_segmenter
+from tests.helpers.tiny_segmenter import tiny_segmenter
 
 if __name__ == '__main__':
     torch.set_num_threads(1)

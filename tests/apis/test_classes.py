@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.apis.tiny import painted, tiny_config, tiny_segmenter
+from tests.helpers.tiny_segmenter import painted, tiny_config, tiny_segmenter
 from tpa_mmseg.apis import Segmenter, segment
 from tpa_mmseg.apis.class_list import read_classes
 from tpa_mmseg.errors import TPAError
@@ -61,13 +61,13 @@ def test_two_hundred_classes_fit_into_a_palette_picture(tmp_path: Path) -> None:
     segmenter = tiny_segmenter([f'thing {number}' for number in range(200)])
     result = segmenter.segment([painted(0)])[0]
     assert result.labels.dtype == np.uint8
-    assert len({tuple(colour) for colour in result.palette}) == 200
+    assert len({tuple(color) for color in result.palette}) == 200
     assert np.array_equal(np.asarray(result.label_image()), result.labels)
     result.save(tmp_path)
     assert (tmp_path / 'comparisons/image_1.png').is_file()
 
 
-def test_more_classes_than_a_palette_has_colours_are_16_bit_grey() -> None:
+def test_more_classes_than_a_palette_has_colors_are_16_bit_grey() -> None:
     result = tiny_segmenter([f'thing {number}' for number in range(300)]).segment(painted(0))
     image = result.label_image()
     assert image.mode == 'I;16' and np.array_equal(np.asarray(image), result.labels)

@@ -9,8 +9,8 @@ from pathlib import Path
 import cv2
 import pytest
 
-from tests.apis.tiny import painted, tiny_config
-from tests.world import ROOT, environment
+from tests.helpers.tiny_segmenter import painted, tiny_config
+from tests.helpers.world import ROOT, environment
 from tpa_mmseg.apis import Segmenter
 
 

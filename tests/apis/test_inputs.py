@@ -10,7 +10,7 @@ import pytest
 import torch
 from PIL import Image
 
-from tests.apis.tiny import painted, tiny_segmenter
+from tests.helpers.tiny_segmenter import painted, tiny_segmenter
 from tpa_mmseg.apis import Result, Results
 from tpa_mmseg.apis.inputs import collect
 from tpa_mmseg.apis.segmenter import SkippedWarning
@@ -76,11 +76,11 @@ def test_collections_give_the_results_of_their_pictures(images: Callable[[Path],
         assert np.array_equal(result.labels, labels)
 
 
-def test_grey_pictures_are_grey_in_colour() -> None:
-    grey = painted(0)[..., 0]
-    for image in (grey, grey[..., None], Image.fromarray(grey), torch.from_numpy(grey), torch.from_numpy(grey)[None]):
+def test_grey_pictures_are_grey_in_color() -> None:
+    gray = painted(0)[..., 0]
+    for image in (gray, gray[..., None], Image.fromarray(gray), torch.from_numpy(gray), torch.from_numpy(gray)[None]):
         (picture,) = collect(image).pictures
-        assert np.array_equal(picture.load()['img'], np.dstack([grey] * 3))
+        assert np.array_equal(picture.load()['img'], np.dstack([gray] * 3))
 
 
 def test_transparent_parts_become_white() -> None:
@@ -104,7 +104,7 @@ def test_pictures_are_turned_as_their_camera_was(tmp_path: Path) -> None:
     (
         (np.zeros((3, 40, 56), np.uint8), r'\(3, 40, 56\)'),
         (np.zeros((0, 5, 3), np.uint8), r'\(0, 5, 3\)'),
-        (np.linspace(-2, 2, 300).reshape(10, 10, 3), 'undo any normalisation'),
+        (np.linspace(-2, 2, 300).reshape(10, 10, 3), 'undo any normalization'),
         (np.full((4, 4, 3), np.nan), 'nan'),
         (42, 'int is no image'),
         ('nowhere.png', 'no image nowhere.png'),

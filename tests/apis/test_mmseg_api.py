@@ -1,4 +1,4 @@
-"""MMSegmentation's own ways to a picture, with our configs: the classes have the right names and colours."""
+"""MMSegmentation's own ways to a picture, with our configs: the classes have the right names and colors."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from mmengine.config import Config
 from mmseg.apis import MMSegInferencer, inference_model, init_model, show_result_pyplot
 
-from tests.apis.tiny import painted, tiny_config
-from tests.configs.tiny import load, shrink
-from tests.world import FCN, ROOT
+from tests.helpers.tiny_configs import load, shrink
+from tests.helpers.tiny_segmenter import painted, tiny_config
+from tests.helpers.world import FCN, ROOT
 from tpa_mmseg.datasets import PascalVOC20Dataset
 from tpa_mmseg.hosts.class_meta import meta_of_config
 from tpa_mmseg.miniature import MiniatureDataset
@@ -21,7 +21,7 @@ from tpa_mmseg.miniature.world import CLASSES
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """A shipped config with tiny networks; the data set that it names is not here."""
+    """A shipped config with tiny networks; the dataset that it names is not here."""
     cfg = shrink(load('sclip_vit-b16_voc20'))
     np.savez(tmp_path / 'text.npz', text_features=cfg.model.host.text_features.numpy())
     cfg.model.host.text_features = str(tmp_path / 'text.npz')
@@ -39,7 +39,7 @@ def infer(config: Path | Config, **options) -> MMSegInferencer:
 def test_init_model_knows_the_classes_of_the_config(config: Path) -> None:
     model = init_model(str(config), device='cpu')
     assert model.dataset_meta['classes'] == PascalVOC20Dataset.METAINFO['classes']
-    assert model.dataset_meta['palette'] == [list(colour) for colour in PascalVOC20Dataset.METAINFO['palette']]
+    assert model.dataset_meta['palette'] == [list(color) for color in PascalVOC20Dataset.METAINFO['palette']]
     sample = inference_model(model, painted())
     picture = show_result_pyplot(model, painted(), sample, show=False)
     assert picture.shape == painted().shape
@@ -49,8 +49,8 @@ def test_inferencer_paints_the_classes_of_the_config_not_those_of_cityscapes(con
     inferencer = infer(config)
     found = inferencer(painted(), return_vis=True, opacity=1.0, with_labels=False)
     assert inferencer.visualizer.dataset_meta['classes'] == PascalVOC20Dataset.METAINFO['classes']
-    colours = np.array(PascalVOC20Dataset.METAINFO['palette'])[found['predictions']]
-    assert np.array_equal(found['visualization'], colours)
+    colors = np.array(PascalVOC20Dataset.METAINFO['palette'])[found['predictions']]
+    assert np.array_equal(found['visualization'], colors)
 
 
 def test_names_in_the_host_serve_where_the_config_has_no_data_set() -> None:

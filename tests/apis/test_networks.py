@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.apis.tiny import painted
+from tests.helpers.tiny_segmenter import painted
 from tpa_mmseg.apis import MINIATURE, Segmenter, host_names
 from tpa_mmseg.apis.choice import Wish, choices, text_host
 from tpa_mmseg.apis.networks import load_networks
+from tpa_mmseg.clip.names import ClassNames
 from tpa_mmseg.errors import TPAError
-from tpa_mmseg.hosts.class_names import ClassNames
 from tpa_mmseg.miniature.world import CLASSES, PALETTE, paint
 
 OWN = ('cat', 'tv; television')

@@ -11,8 +11,8 @@ import pytest
 import torch
 from PIL import Image
 
-from tests.apis.tiny import painted, tiny_config, tiny_segmenter
-from tests.world import FCN
+from tests.helpers.tiny_segmenter import painted, tiny_config, tiny_segmenter
+from tests.helpers.world import FCN
 from tpa_mmseg.apis import Segmenter
 from tpa_mmseg.core import PrototypeBank
 from tpa_mmseg.errors import TPAError
@@ -203,7 +203,7 @@ def test_results_are_saved_and_areas_add_up(segmenter: Segmenter, tmp_path: Path
     for result, entry in zip(results, report['images'], strict=True):
         labels = Image.open(tmp_path / entry['labels'])
         assert labels.mode == 'P' and np.array_equal(np.asarray(labels), result.labels)
-        assert labels.getpalette()[:9] == [value for colour in result.palette for value in colour]
+        assert labels.getpalette()[:9] == [value for color in result.palette for value in color]
         assert sum(area['pixels'] for area in entry['areas']) == result.labels.size
         assert entry['areas'][1]['pixels'] == int((result.labels == 1).sum())
     assert {path.name for path in tmp_path.iterdir()} == {'areas.json', 'overlays', 'labels', 'comparisons'}

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.apis.tiny import painted, tiny_config
-from tests.world import run_in_process
+from tests.helpers.tiny_segmenter import painted, tiny_config
+from tests.helpers.world import run_in_process
 from tpa_mmseg.core import PrototypeBank
 
 

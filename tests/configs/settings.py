@@ -5,7 +5,7 @@ from __future__ import annotations
 WHOLE = 0  # the whole image instead of windows
 VOC, CONTEXT, COCO = 'VOCdevkit/VOC2012', 'VOCdevkit/VOC2010', 'images/val2017'
 
-# benchmark: class of the data set, folder, images, labels, list, classes
+# benchmark: class of the dataset, folder, images, labels, list, classes
 DATASETS = {
     'voc21': ('PascalVOCDataset', VOC, 'JPEGImages', 'SegmentationClass', 'Segmentation', 21),
     'voc20': ('PascalVOC20Dataset', VOC, 'JPEGImages', 'SegmentationClass', 'Segmentation', 20),

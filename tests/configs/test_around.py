@@ -9,8 +9,8 @@ from mmseg.registry import MODELS
 
 from tests.configs import settings
 from tests.configs.test_configs import AROUND, parse
-from tests.configs.tiny import CONFIGS, innermost, load, shrink
-from tests.world import ROOT
+from tests.helpers.tiny_configs import CONFIGS, innermost, load, shrink
+from tests.helpers.world import ROOT
 from tpa_mmseg.plugins.mlmp import TEMPLATES
 
 init_default_scope('mmseg')

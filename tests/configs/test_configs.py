@@ -12,8 +12,8 @@ from mmengine.registry import init_default_scope
 from mmseg.registry import DATASETS, MODELS
 
 from tests.configs import settings
-from tests.configs.tiny import CONFIGS, class_names, load, shrink
-from tpa_mmseg import paper
+from tests.helpers.tiny_configs import CONFIGS, class_names, load, shrink
+from tpa_mmseg.catalog import paper
 from tpa_mmseg.hosts import Host
 
 init_default_scope('mmseg')
@@ -97,7 +97,7 @@ def check_models(cfg: Config, host: str, variant: str, backbone: str) -> None:
 
 
 def check_data(cfg: Config, benchmark: str, variant: str) -> None:
-    """The data set, its files and how it is read."""
+    """The dataset, its files and how it is read."""
     kind, folder, images, labels, split, classes = settings.DATASETS[benchmark]
     loader = cfg.test_dataloader
     assert (loader.batch_size, loader.num_workers, loader.sampler.shuffle) == (1, 4, False)
@@ -147,7 +147,7 @@ def test_tpa_has_one_set_of_options_for_all() -> None:
         assert preprocessor.mean == [122.771, 116.746, 104.094] and preprocessor.std == [68.501, 66.632, 70.323]
         model = MODELS.build(shrink(cfg).model)
         assert (model.rule.k, model.rule.k_min, model.rule.k_min_scope, model.rule.per) == (2, 5, 'image', 'pixel')
-        assert (model.fusion.beta, model.fusion.centre, model.fusion.rule) == (2.5, True, 'host')
+        assert (model.fusion.beta, model.fusion.center, model.fusion.rule) == (2.5, True, 'host')
 
 
 def test_models_that_configs_name_have_weights() -> None:

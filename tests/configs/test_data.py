@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.world import ROOT
+from tests.helpers.world import ROOT
 from tpa_mmseg.prepare import LAYOUTS
 
 README = (ROOT / 'data/README.md').read_text(encoding='utf-8')

@@ -10,8 +10,8 @@ from mmengine.config import Config
 from mmengine.registry import init_default_scope
 from mmseg.registry import MODELS
 
-from tests.configs.tiny import CONFIGS, shrink
-from tests.world import ROOT
+from tests.helpers.tiny_configs import CONFIGS, shrink
+from tests.helpers.world import ROOT
 
 init_default_scope('mmseg')
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.world import ROOT
-from tpa_mmseg import paper
+from tests.helpers.world import ROOT
+from tpa_mmseg.catalog import paper
 
 FOUND = {path.stem for path in (ROOT / 'configs').glob('*/*_vit-*_*.py')}
 

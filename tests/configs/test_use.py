@@ -10,9 +10,9 @@ from mmengine.config import Config
 from mmseg.apis import inference_model, init_model
 from PIL import Image
 
-from tests.configs.tiny import config_path, load, shrink, vit
-from tests.hosts.golden import golden_file
-from tests.world import results, run_in_process
+from tests.helpers.golden import golden_file
+from tests.helpers.tiny_configs import config_path, load, shrink, vit
+from tests.helpers.world import results, run_in_process
 
 VOC = 'VOCdevkit/VOC2012'
 
@@ -37,11 +37,11 @@ def small(name: str, path: Path) -> Path:
 
 
 def test_data_folder_and_pool_size_are_set_once_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv('TPA_DATA', '/data sets/of mine')
+    monkeypatch.setenv('TPA_DATA', '/datasets/of mine')
     monkeypatch.setenv('TPA_POOL_SIZE', '40')
     for name, folder in (('sclip_vit-l14_voc20', VOC), ('proxyclip-mae_vit-h14_cityscapes', 'cityscapes')):
         cfg = load(name)
-        assert cfg.test_dataloader.dataset.data_root == f'/data sets/of mine/{folder}'
+        assert cfg.test_dataloader.dataset.data_root == f'/datasets/of mine/{folder}'
         assert cfg.custom_hooks[0].pool.size == 40
 
 

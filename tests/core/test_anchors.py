@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 from torch.testing import assert_close
+from tpa_tools.benchmarking import direct
 
 from tests.core.cases import SHAPES, random_scores
-from tpa_mmseg.benchmark import direct
 from tpa_mmseg.core import AnchorRule, ClassProbabilities, QueryScores, anchor_map, find_anchors
 
 ALL = AnchorRule(k_min=0)

@@ -7,9 +7,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
+from tpa_tools.benchmarking import direct
 
 from tests.core.cases import SHAPES, few, random_bank, random_scores
-from tpa_mmseg.benchmark import direct
 from tpa_mmseg.core import AnchorRule, PrototypeBank, QueryScores
 
 CLASSES, DIM = 5, 12

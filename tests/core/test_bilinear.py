@@ -8,9 +8,9 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
+from tpa_tools.benchmarking import direct
 
 from tests.core.cases import SHAPES, few
-from tpa_mmseg.benchmark import direct
 from tpa_mmseg.core import Grid, Resized, UpsampledNorm, axis_taps, spread_
 
 sides = st.integers(1, 12)
@@ -109,7 +109,7 @@ def test_norm_does_not_depend_on_how_the_patches_are_cut(monkeypatch):
         assert torch.equal(UpsampledNorm(phi, (40, 33)).rows(0, 40), whole)
 
 
-def test_norm_survives_neighbours_that_almost_cancel():
+def test_norm_survives_neighbors_that_almost_cancel():
     feature = torch.randn(64, 1, 1)
     phi = torch.cat((feature, -0.999 * feature), 2)
     norm = UpsampledNorm(phi, (1, 101)).rows(0, 1)

@@ -7,18 +7,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
+from tpa_tools.benchmarking import direct
 
 from tests.core.cases import RULES, SHAPES, few, random_bank, random_scores
-from tpa_mmseg.benchmark import direct
-from tpa_mmseg.core import (
-    ClassProbabilities,
-    DecisionRule,
-    FusedScores,
-    Fusion,
-    Lookup,
-    PrototypeBank,
-    QueryScores,
-)
+from tpa_mmseg.core import ClassProbabilities, DecisionRule, FusedScores, Fusion, Lookup, PrototypeBank, QueryScores
 
 DIM = 16
 #: Classes without a prototype, of six.
@@ -30,21 +22,21 @@ BINARY = DecisionRule(threshold=0.3)
 
 def fused(host, bank, phi, **options) -> FusedScores:
     fusion = Fusion(**options)
-    return FusedScores(host, Lookup(bank.prototypes(), phi, host.size, fusion.centre), fusion)
+    return FusedScores(host, Lookup(bank.prototypes(), phi, host.size, fusion.center), fusion)
 
 
 def whole(lookup: Lookup, size: tuple[int, int], step: int = 7) -> torch.Tensor:
     return torch.cat([lookup.band(top, min(size[0], top + step)) for top in range(0, size[0], step)], 1)
 
 
-@pytest.mark.parametrize('centre', [True, False])
+@pytest.mark.parametrize('center', [True, False])
 @pytest.mark.parametrize('uncovered', UNCOVERED.values(), ids=UNCOVERED)
 @pytest.mark.parametrize('shape', SHAPES.values(), ids=SHAPES)
-def test_lookup_is_the_cosine_of_upsampled_features(shape, uncovered, centre):
+def test_lookup_is_the_cosine_of_upsampled_features(shape, uncovered, center):
     bank, phi = random_bank(6, DIM, uncovered), torch.randn(DIM, *shape.grid)
     vectors, covered = direct.prototypes(bank.sums, bank.counts), bank.counts > 0
-    expected = direct.lookup(vectors, covered, phi.double(), shape.image, centre)
-    cosines = whole(Lookup(bank.prototypes(), phi, shape.image, centre), shape.image)
+    expected = direct.lookup(vectors, covered, phi.double(), shape.image, center)
+    cosines = whole(Lookup(bank.prototypes(), phi, shape.image, center), shape.image)
     assert_close(cosines, expected.float(), atol=1e-5, rtol=0)
     assert not cosines[list(uncovered)].any()
 
@@ -52,7 +44,7 @@ def test_lookup_is_the_cosine_of_upsampled_features(shape, uncovered, centre):
 def test_a_single_class_is_its_own_mean():
     bank, phi = random_bank(1, DIM), torch.randn(DIM, 3, 3)
     assert not whole(Lookup(bank.prototypes(), phi, (9, 9)), (9, 9)).any()
-    assert whole(Lookup(bank.prototypes(), phi, (9, 9), centre=False), (9, 9)).any()
+    assert whole(Lookup(bank.prototypes(), phi, (9, 9), center=False), (9, 9)).any()
 
 
 def test_a_zero_feature_resembles_nothing():
@@ -60,18 +52,18 @@ def test_a_zero_feature_resembles_nothing():
     assert not cosines.any()
 
 
-@pytest.mark.parametrize('centre', [True, False])
+@pytest.mark.parametrize('center', [True, False])
 @pytest.mark.parametrize('uncovered', UNCOVERED.values(), ids=UNCOVERED)
 @pytest.mark.parametrize('rule', RULES.values(), ids=RULES)
 @pytest.mark.parametrize('shape', SHAPES.values(), ids=SHAPES)
-def test_fused_labels_are_those_of_full_size_maps(shape, rule, uncovered, centre):
+def test_fused_labels_are_those_of_full_size_maps(shape, rule, uncovered, center):
     scores, phi = random_scores(8, shape.scores, spread=1.0), torch.randn(DIM, *shape.grid)
     bank = random_bank(6, DIM, uncovered)
     p, mass = direct.probabilities(direct.class_scores(direct.upsample(scores, shape.image), QUERIES))
     vectors, covered = direct.prototypes(bank.sums, bank.counts), bank.counts > 0
-    log = direct.fuse(p, direct.lookup(vectors, covered, phi, shape.image, centre), beta=2.5)
+    log = direct.fuse(p, direct.lookup(vectors, covered, phi, shape.image, center), beta=2.5)
 
-    ours = fused(QueryScores(scores, shape.image, QUERIES, rule), bank, phi, centre=centre)
+    ours = fused(QueryScores(scores, shape.image, QUERIES, rule), bank, phi, center=center)
     assert torch.equal(ours.labels(), direct.fused_labels(log, mass, rule))
     assert_close(ours.probabilities(), log.softmax(0), atol=1e-5, rtol=0)
     assert_close(ours.mass, mass, atol=1e-5, rtol=0)
@@ -95,9 +87,9 @@ def test_fused_labels_of_scores_that_are_no_distribution_are_those_of_full_size_
     assert torch.equal(fused(ClassProbabilities(values, (22, 25), rule), bank, phi).labels(), expected)
 
 
-@pytest.mark.parametrize(('alpha', 'temperature', 'beta'), [(0.5, 5.0, 2.5), (0.0, 3.0, 3.0), (1.0, 5.0, 0.0)])
-def test_beta_is_what_alpha_leaves_of_lambda(alpha, temperature, beta):
-    assert Fusion(alpha, temperature).beta == beta
+@pytest.mark.parametrize(('alpha', 'lambda_', 'beta'), [(0.5, 5.0, 2.5), (0.0, 3.0, 3.0), (1.0, 5.0, 0.0)])
+def test_beta_is_what_alpha_leaves_of_lambda(alpha, lambda_, beta):
+    assert Fusion(alpha, lambda_).beta == beta
 
 
 @pytest.mark.parametrize('rule', [*RULES.values(), BINARY], ids=[*RULES, 'binary'])

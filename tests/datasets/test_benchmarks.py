@@ -1,4 +1,4 @@
-"""The benchmarks' data sets and their lists of class names."""
+"""The benchmarks' datasets and their lists of class names."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mmengine.registry import init_default_scope
 from mmseg.registry import DATASETS
 from PIL import Image
 
-from tpa_mmseg.datasets.benchmarks import voc_colours
+from tpa_mmseg.clip.names import PACKAGED, ClassNames, packaged_lists
+from tpa_mmseg.datasets.benchmarks import voc_colors
 from tpa_mmseg.errors import TPAError
-from tpa_mmseg.hosts.class_names import PACKAGED, ClassNames, packaged_lists
 
 init_default_scope('mmseg')
 
-# Data set class, classes, queries of each list.
+# Dataset class, classes, queries of each list.
 LISTS = {
     'voc21': ('PascalVOCDataset', 21, 21),
     'voc21_sclip': ('PascalVOCDataset', 21, 56),
@@ -34,7 +34,7 @@ LISTS = {
     'cityscapes': ('CityscapesDataset', 19, 19),
     'ade20k': ('ADE20KDataset', 150, 150),
 }
-# Where the lists call a class by another word than the data set.
+# Where the lists call a class by another word than the dataset.
 OTHER_WORDS = {'boat': 'ship', 'diningtable': 'table', 'background': 'sky'}
 
 LABELS = np.array([[0, 1, 2], [5, 59, 255]], np.uint8)
@@ -82,7 +82,7 @@ def test_shared_word_of_the_original_lists_is_pointed_out() -> None:
 
 
 def make_files(root: Path, labels: str, suffix: str, split: str | None) -> dict:
-    """Writes one image with labels. Returns the paths as a data set's config has them."""
+    """Writes one image with labels. Returns the paths as a dataset's config has them."""
     images = root / 'images'
     for folder in (images, root / labels, root / 'lists'):
         folder.mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,7 @@ def test_background_is_class_zero_where_it_counts(ours: str, tmp_path: Path) -> 
 
 
 def loaded(dataset: str, root: Path) -> np.ndarray:
-    """The labels that a data set with a split file gives for the image."""
+    """The labels that a dataset with a split file gives for the image."""
     paths = make_files(root, 'labels', '.png', 'lists/val.txt')
     steps = [{'type': 'LoadAnnotations'}]
     data = DATASETS.build({'type': dataset, 'ann_file': 'lists/val.txt', 'pipeline': steps, **paths})
@@ -123,10 +123,10 @@ def test_coco_object_and_coco_stuff_share_a_folder(tmp_path: Path) -> None:
 
 
 def test_palettes_tell_classes_apart() -> None:
-    assert voc_colours(21) == DATASETS.get('PascalVOCDataset').METAINFO['palette']
+    assert voc_colors(21) == DATASETS.get('PascalVOCDataset').METAINFO['palette']
     for name in ('PascalVOC20Dataset', 'COCOObjectDataset'):
         meta = DATASETS.get(name).METAINFO
-        assert len({tuple(colour) for colour in meta['palette']}) == len(meta['classes'])
+        assert len({tuple(color) for color in meta['palette']}) == len(meta['classes'])
 
 
 def test_image_and_label_can_be_scored_at_the_resized_size(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from mmengine.config import Config
 from mmengine.registry import init_default_scope
 from mmengine.structures import PixelData
 
-from tests.world import SIZE, make_world
+from tests.helpers.world import SIZE, make_world
 from tpa_mmseg.datasets import PoolOptions, build_pool
 from tpa_mmseg.errors import TPAError
 
@@ -67,7 +67,7 @@ def test_a_fraction_of_the_images():
 
 
 def test_a_pool_larger_than_the_data_set_is_refused():
-    with pytest.raises(TPAError, match='pool.size is 8 but the data set has only 7 images'):
+    with pytest.raises(TPAError, match='pool.size is 8 but the dataset has only 7 images'):
         PoolOptions(size=8).draw(7)
 
 

@@ -8,7 +8,7 @@ import pytest
 from mmengine.dataset import Compose
 from mmengine.registry import init_default_scope
 
-from tpa_mmseg.datasets import LoadImage, LoadLabels, SafeResize, harden_pipeline
+from tpa_mmseg.datasets import LoadImage, LoadLabels, SafeResize, add_read_checks
 from tpa_mmseg.errors import TPAError
 
 init_default_scope('mmseg')
@@ -25,9 +25,9 @@ def load(path) -> np.ndarray:
 @pytest.mark.parametrize(
     'shape, dtype',
     [((9, 7), np.uint8), ((9, 7, 4), np.uint8), ((9, 7, 3), np.uint16), ((1, 30, 3), np.uint8)],
-    ids=['grey', 'RGBA', '16 bit', 'one row'],
+    ids=['gray', 'RGBA', '16 bit', 'one row'],
 )
-def test_odd_images_become_eight_bit_colour(tmp_path, shape, dtype):
+def test_odd_images_become_eight_bit_color(tmp_path, shape, dtype):
     cv2.imwrite(str(tmp_path / 'odd.png'), image(shape, dtype))
     loaded = load(tmp_path / 'odd.png')
     assert loaded.shape == (*shape[:2], 3)
@@ -94,5 +94,5 @@ def test_labels_that_cannot_be_read_are_named(tmp_path):
 
 def test_hardening_replaces_only_the_stock_steps():
     pipeline = [{'type': 'LoadImageFromFile'}, {'type': 'LoadAnnotations'}, {'type': 'PackSegInputs'}]
-    harden_pipeline(pipeline)
+    add_read_checks(pipeline)
     assert [step['type'] for step in pipeline] == ['LoadImage', 'LoadLabels', 'PackSegInputs']

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.world import FCN, ROOT, results, run_in_process
+from tests.helpers.world import FCN, ROOT, results, run_in_process
 
 PAGE = (ROOT / 'docs/add_a_host.md').read_text(encoding='utf-8')
 SEGMENTOR_CONFIG, HOST_FILE, HOST_CONFIG = re.findall(r'```python\n(.*?)```', PAGE, re.DOTALL)
@@ -27,11 +27,11 @@ def test_a_segmentor_by_a_config(tmp_path):
 
 
 def test_a_host_by_one_file(tmp_path, monkeypatch):
-    (tmp_path / 'nearest_colour.py').write_text(HOST_FILE, encoding='utf-8')
+    (tmp_path / 'nearest_color.py').write_text(HOST_FILE, encoding='utf-8')
     monkeypatch.syspath_prepend(tmp_path)
     try:
         report = run(tmp_path, HOST_CONFIG)
     finally:
-        sys.modules.pop('nearest_colour', None)
+        sys.modules.pop('nearest_color', None)
     assert report['host']['mIoU'] > 5
     assert report['tpa']['mIoU'] != pytest.approx(report['host']['mIoU'])

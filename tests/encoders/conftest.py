@@ -30,23 +30,3 @@ def golden_weights(golden, tmp_path):
         return path
 
     return write
-
-
-@pytest.fixture(autouse=True)
-def weights_folder(tmp_path, monkeypatch) -> Path:
-    """An empty weights folder of the test's own."""
-    folder = tmp_path / 'weights'
-    folder.mkdir()
-    monkeypatch.setenv('TPA_WEIGHTS', str(folder))
-    return folder
-
-
-@pytest.fixture
-def no_hub(tmp_path, monkeypatch) -> Path:
-    """No connection to the hub and nothing in its cache, whose folder is returned."""
-    import huggingface_hub.constants
-
-    cache = tmp_path / 'hub'
-    monkeypatch.setattr(huggingface_hub.constants, 'HF_HUB_CACHE', str(cache))
-    monkeypatch.setattr(huggingface_hub.constants, 'HF_HUB_OFFLINE', True)
-    return cache

@@ -11,9 +11,9 @@ from mmseg.models.data_preprocessor import SegDataPreProcessor
 from mmseg.registry import MODELS
 from torch import nn
 
-from tpa_mmseg.encoders import Encoder, Normalisation, TimmEncoder
-from tpa_mmseg.encoders.base import nearest_multiple
+from tpa_mmseg.encoders import Encoder, PixelNormalization, TimmEncoder
 from tpa_mmseg.errors import TPAError
+from tpa_mmseg.layers.resize import nearest_multiple
 
 VIT = {'embed_dim': 16, 'depth': 2, 'num_heads': 2, 'img_size': 56, 'patch_size': 14}
 EVA = {
@@ -26,7 +26,7 @@ EVA = {
 }
 SAM = {'type': 'VisionTransformerSAM', **VIT, 'window_size': 2, 'neck_chans': 8, 'use_rel_pos': True}
 MODELS_UNDER_TEST = {'vit': VIT, 'eva': EVA, 'sam': SAM}
-PLAIN = Normalisation()
+PLAIN = PixelNormalization()
 
 
 @pytest.fixture(params=MODELS_UNDER_TEST)
@@ -34,10 +34,10 @@ def encoder(request) -> Encoder:
     return TimmEncoder(MODELS_UNDER_TEST[request.param], pretrained=False)
 
 
-def preprocess(picture: torch.Tensor, **settings) -> tuple[torch.Tensor, Normalisation]:
+def preprocess(picture: torch.Tensor, **settings) -> tuple[torch.Tensor, PixelNormalization]:
     """A (3, H, W) BGR picture as a host's data preprocessor hands it on."""
     preprocessor = SegDataPreProcessor(**settings)
-    return preprocessor({'inputs': [picture]})['inputs'][0], Normalisation.of(preprocessor)
+    return preprocessor({'inputs': [picture]})['inputs'][0], PixelNormalization.of(preprocessor)
 
 
 @pytest.mark.parametrize('size', [(1, 1), (1, 300), (5, 9), (13, 400), (56, 56), (60, 91)])
@@ -83,7 +83,7 @@ def test_an_encoder_stays_frozen_inside_a_model_that_trains(encoder):
     assert not encoder(torch.rand(3, 28, 28, requires_grad=True), PLAIN).requires_grad
 
 
-def test_features_do_not_depend_on_how_the_host_normalised_the_image(encoder):
+def test_features_do_not_depend_on_how_the_host_normalized_the_image(encoder):
     picture = torch.randint(0, 256, (3, 45, 61), dtype=torch.uint8)
     statistics = {'mean': [123.7, 116.3, 103.5], 'std': [58.4, 57.1, 57.4]}
     rgb = encoder(*preprocess(picture, **statistics, bgr_to_rgb=True))
@@ -101,12 +101,12 @@ def test_the_network_sees_rgb_with_its_own_statistics():
     torch.testing.assert_close(encoder(*preprocess(picture)), encoder.dense(images[None])[0], atol=1e-5, rtol=1e-5)
 
 
-def test_normalisation_reads_the_fork_s_data_preprocessor_too():
+def test_normalization_reads_the_fork_s_data_preprocessor_too():
     class Fork(nn.Module):
         _channel_conversion = True
 
-    assert Normalisation.of(Fork()) == Normalisation(rgb=True)
-    assert Normalisation.of(nn.Module()) == Normalisation(rgb=False)
+    assert PixelNormalization.of(Fork()) == PixelNormalization(rgb=True)
+    assert PixelNormalization.of(nn.Module()) == PixelNormalization(rgb=False)
 
 
 @pytest.mark.parametrize(

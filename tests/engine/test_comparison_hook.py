@@ -7,7 +7,7 @@ from PIL import Image
 
 from tests.engine.noisy_run import NoisyTruth, run, write_images
 from tpa_mmseg.errors import TPAError
-from tpa_mmseg.visualization import DIFFERENCE_COLOURS, Difference
+from tpa_mmseg.visualization import DIFFERENCE_COLORS, Difference
 
 
 def pictures(folder: Path) -> dict[str, Image.Image]:
@@ -15,8 +15,8 @@ def pictures(folder: Path) -> dict[str, Image.Image]:
 
 
 def share(picture: Image.Image, kind: Difference) -> int:
-    colour = tuple(int(value) for value in DIFFERENCE_COLOURS[kind])
-    return sum(count for count, found in picture.getcolors(1 << 24) if found == colour)
+    color = tuple(int(value) for value in DIFFERENCE_COLORS[kind])
+    return sum(count for count, found in picture.getcolors(1 << 24) if found == color)
 
 
 def hook(folder: Path, **options) -> list[dict]:

@@ -12,7 +12,7 @@ import time
 import pytest
 import torch
 
-from tests.world import ROOT, environment, make_world, results, run_in_process, run_ranks
+from tests.helpers.world import ROOT, environment, make_world, results, run_in_process, run_ranks
 from tpa_mmseg.core import PrototypeBank
 from tpa_mmseg.engine.distributed import _first_slurm_node, init_distributed
 from tpa_mmseg.errors import TPAError
@@ -59,7 +59,7 @@ def test_an_image_that_one_rank_cannot_read_stops_all(tmp_path):
 
 
 def test_a_kill_while_the_bank_is_built_or_saved_leaves_no_half_bank(world, tmp_path):
-    """Kills the run at different moments; whatever lies there afterwards is the whole bank or none."""
+    """Kills the run at different moments; whatever lies there afterward is the whole bank or none."""
     expected = PrototypeBank.load(world / 'ranks1' / 'bank.safetensors')
     work_dir = tmp_path / 'work'
     command = [sys.executable, ROOT / 'tools/test.py', world / 'config.py', '--work-dir', work_dir]
@@ -87,7 +87,7 @@ def test_a_full_disk_ends_in_a_sentence_and_leaves_nothing(world, tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 
     script = (
-        'import sys; from tpa_mmseg.core import PrototypeBank; from tpa_mmseg.engine.launch import run_tool; '
+        'import sys; from tpa_mmseg.core import PrototypeBank; from tpa_mmseg.engine.cli import run_tool; '
         'run_tool(lambda: PrototypeBank(100, 768).save(sys.argv[1]))'
     )
     path = tmp_path / 'bank.safetensors'

@@ -36,7 +36,7 @@ def test_results_hold_both_scores_the_bank_and_the_anchors_of_each_class(tmp_pat
     results = strict_json(tmp_path / 'work' / 'results.json')
     assert set(results) == {'host', 'tpa', 'delta', 'per_class', 'bank', 'seconds_per_image', 'config'}
     assert results['seconds_per_image'] > 0
-    # One and two of eleven labelled rows are wrong.
+    # One and two of eleven labeled rows are wrong.
     assert (results['host']['aAcc'], results['tpa']['aAcc'], results['delta']['aAcc']) == (81.82, 90.91, 9.09)
     assert [entry['anchors'] for entry in results['per_class']] == [7, 0, 5]
     assert results['bank'] == {key: value for key, value in BANK.items() if key != 'anchors_per_class'}

@@ -70,7 +70,7 @@ def test_absent_class_has_no_iou_and_report_is_valid_json():
     assert absent == {'name': 'never seen', 'host_iou': None, 'tpa_iou': None, 'gain': None, 'support': 0}
 
 
-def test_image_without_any_labelled_pixel_gives_null_scores():
+def test_image_without_any_labeled_pixel_gives_null_scores():
     nothing = torch.full((3, 3), 255)
     metric = HostTPAMetric()
     with pytest.warns(RuntimeWarning, match='Mean of empty slice'):
@@ -79,7 +79,7 @@ def test_image_without_any_labelled_pixel_gives_null_scores():
     assert metric.report['delta'] == {'aAcc': None, 'mIoU': None, 'mAcc': None}
 
 
-def test_support_counts_the_labelled_pixels_of_the_truth():
+def test_support_counts_the_labeled_pixels_of_the_truth():
     samples = [random_sample(seed) for seed in range(4)]
     metric = HostTPAMetric()
     evaluate(metric, samples)
@@ -136,7 +136,7 @@ def test_truth_of_another_size_is_one_sentence_that_names_the_sizes():
 @pytest.mark.parametrize('label', [5, 254, -1])
 def test_truth_with_a_label_beyond_the_classes_is_refused(label):
     truth = torch.tensor([[0, label]])
-    with pytest.raises(TPAError, match=rf'x\.jpg has label {label}, but the data set names 5 classes'):
+    with pytest.raises(TPAError, match=rf'x\.jpg has label {label}, but the dataset names 5 classes'):
         evaluate(HostTPAMetric(), [sample(torch.zeros(1, 2).long(), truth, img_path='x.jpg')])
 
 

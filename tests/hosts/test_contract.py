@@ -10,13 +10,12 @@ import torch
 from mmseg.registry import MODELS
 from mmseg.structures import SegDataSample
 
+from tests.helpers.zoo import NUM_CLASSES, ZOO, clip_options, images
 from tpa_mmseg.core import FusedScores, Fusion, Lookup, Prototypes, ScoreMap
-from tpa_mmseg.encoders.clip import CLIPEncoder
+from tpa_mmseg.encoders.clip_encoder import CLIPEncoder
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.hosts import Host
 from tpa_mmseg.segmentors import TPASegmentor
-
-from .zoo import NUM_CLASSES, ZOO, clip_options
 
 SIZES = [(48, 64), (37, 53), (64, 41), (21, 90)]
 Build = Callable[..., Host]
@@ -26,13 +25,6 @@ pytestmark = [
     # The images of these tests are in no file.
     pytest.mark.filterwarnings('ignore:SAM should see the original image'),
 ]
-
-
-def images(*sizes: tuple[int, int]) -> list[torch.Tensor]:
-    """Images as a data preprocessor gives them: smooth, so that a network sees something."""
-    generator = torch.Generator().manual_seed(3)
-    coarse = [torch.randn(1, 3, 6, 6, generator=generator) for _ in sizes]
-    return [torch.nn.functional.interpolate(c, size, mode='bicubic')[0] for c, size in zip(coarse, sizes, strict=True)]
 
 
 def samples(*sizes: tuple[int, int]) -> list[SegDataSample]:
@@ -141,7 +133,7 @@ def test_an_empty_bank_leaves_the_labels_unchanged(build: Build) -> None:
 
 def test_a_host_runs_inside_a_tpa_segmentor(build: Build) -> None:
     encoder = CLIPEncoder(clip_options()['clip'])
-    model = TPASegmentor(build(prob_thd=0.0), encoder, anchors={'k': 0.5, 'k_min': 1}, fusion={'temperature': 20.0})
+    model = TPASegmentor(build(prob_thd=0.0), encoder, anchors={'k': 0.5, 'k_min': 1}, fusion={'lambda_': 20.0})
     raw = [(image * 60 + 120).clamp(0, 255).byte() for image in images((48, 64), (37, 53))]
     data = {'inputs': raw, 'data_samples': samples((48, 64), (37, 53))}
     bank = model.new_bank()

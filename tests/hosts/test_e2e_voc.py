@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.hosts.golden import golden_file, golden_files, tiny_clip
-from tests.world import ROOT, results, run_in_process
+from tests.helpers.golden import golden_file, golden_files, tiny_clip
+from tests.helpers.world import ROOT, results, run_in_process
 
 # run: (config, settings that differ from it, aAcc, mIoU, mAcc)
 RUNS = {
@@ -67,7 +67,7 @@ def test_run_gives_the_numbers_of_the_original(run: str, tmp_path: Path, clip_we
     assert scores(tmp_path / 'work') == expected
     for predictions in map(np.load, label_maps(run)):
         for image in predictions.files:
-            # As in the data set's own files, the labels of VOC20 count from one.
+            # As in the dataset's own files, the labels of VOC20 count from one.
             labels = np.asarray(Image.open(tmp_path / 'labels' / f'{image}.png')) - ('voc20' in run)
             assert (labels != predictions[image]).sum() == 0
 

@@ -10,12 +10,11 @@ import pytest
 import torch
 from mmseg.structures import SegDataSample
 
+from tests.helpers.golden import TOLERANCE, golden_file, golden_files, load, tiny_clip
+from tpa_mmseg.clip.tower import heads
 from tpa_mmseg.core import Resized
 from tpa_mmseg.hosts import GEM, NACLIP, SCLIP, ClearCLIP
 from tpa_mmseg.hosts.attention import STRATEGIES, gaussian_prior
-from tpa_mmseg.hosts.clip_tower import heads
-
-from .golden import TOLERANCE, golden_file, golden_files, load, tiny_clip
 
 FOLDER = 'clip_hosts'
 CLEARCLIP_ATTENTION = {'ClearCLIP': 'qq', 'vanilla': 'vanilla', 'MaskCLIP': 'identity', 'SCLIP': 'csa'}

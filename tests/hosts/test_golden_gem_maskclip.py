@@ -8,11 +8,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.helpers.golden import TOLERANCE, golden_files, load, plugin_clip
 from tpa_mmseg.core import QueryScores, Resized
 from tpa_mmseg.hosts import CLIP, GEM, MaskCLIP
 from tpa_mmseg.hosts.maskclip import Logarithm, denoise, smooth
-
-from .golden import TOLERANCE, golden_files, load, plugin_clip
 
 GEM_FILES = golden_files('plugins', 'gem_*.npz')
 MASKCLIP_FILES = golden_files('plugins', 'maskclip_*.npz')

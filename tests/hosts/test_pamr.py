@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from tpa_mmseg.hosts import pamr
 
 
-def neighbours(maps: torch.Tensor, dilations: tuple[int, ...]) -> torch.Tensor:
+def neighbors(maps: torch.Tensor, dilations: tuple[int, ...]) -> torch.Tensor:
     """(8 * len(dilations), C, H, W), by the definition: index arithmetic clamped to the border."""
     height, width = maps.shape[-2:]
     shifted = []
@@ -24,11 +24,11 @@ def neighbours(maps: torch.Tensor, dilations: tuple[int, ...]) -> torch.Tensor:
 
 
 def refine_by_definition(scores, image, steps, dilations) -> torch.Tensor:
-    around = neighbours(image, dilations)
+    around = neighbors(image, dilations)
     samples = torch.cat((around, image.expand(len(dilations), -1, -1, -1)))
     affinity = (-(around - image).abs() / (1e-8 + 0.1 * samples.std(0))).mean(1).softmax(0)
     for _ in range(steps):
-        scores = (affinity[:, None] * neighbours(scores, dilations)).sum(0)
+        scores = (affinity[:, None] * neighbors(scores, dilations)).sum(0)
     return scores
 
 
@@ -47,7 +47,7 @@ def test_pieces_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> Non
     torch.testing.assert_close(pamr.refine_(scores.clone(), image, 4, (2, 9)), whole, atol=1e-6, rtol=0)
 
 
-def test_affinities_prefer_neighbours_of_the_same_colour() -> None:
+def test_affinities_prefer_neighbors_of_the_same_color() -> None:
     image = torch.zeros(3, 8, 8)
     image[:, :, 4:] = 1
     affinity = pamr.affinities(image, (1,))

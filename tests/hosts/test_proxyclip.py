@@ -9,14 +9,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.helpers import vfm_golden
+from tests.helpers.golden import TOLERANCE, save_weights
+from tests.helpers.vfm_golden import PREPROCESSOR, assert_like, cases, shared, vit
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.hosts import CLIP, ProxyCLIP
-from tpa_mmseg.hosts.clip_host import as_map
 from tpa_mmseg.hosts.proxy_attention import mean_cosine, proxy_attention
-
-from . import vfm_golden
-from .golden import TOLERANCE, save_weights
-from .vfm_golden import PREPROCESSOR, assert_like, cases, shared, vit
+from tpa_mmseg.hosts.windows import as_map
 
 ATTENTION, FULL = 'proxyclip_attn.npz', 'proxyclip_full.npz'
 CLIP_OF = {'rect_p14': 'h14', 'sq_p14': 'h14', 'whole': 'h14'}
@@ -139,7 +138,7 @@ def test_nan_of_the_proxy_is_not_hidden() -> None:
     assert mixed.isnan().all()
 
 
-def test_the_proxy_sees_the_image_in_its_own_normalisation(folder: Path) -> None:
+def test_the_proxy_sees_the_image_in_its_own_normalization(folder: Path) -> None:
     host = tiny_host(folder, padding=None, slide_crop=32, slide_stride=32)
     mean, std = (torch.tensor(values).view(3, 1, 1) for values in host.statistics)
     pixels = torch.rand(1, 3, 32, 48)
@@ -159,8 +158,8 @@ def test_sam_sees_every_window_stretched_to_its_input(folder: Path) -> None:
     sam = {**sam, 'window_size': 2, 'global_attn_indexes': (0,)}
     host = tiny_host(folder, proxy={'type': 'TimmEncoder', 'model': sam, 'pretrained': False})
     windows = torch.randn(1, 3, 56, 112)
-    normalised = (host.pixels(windows) - host.proxy.mean) / host.proxy.std
-    expected = host.proxy.dense(F.interpolate(normalised, (64, 64), mode='bilinear'))
+    normalized = (host.pixels(windows) - host.proxy.mean) / host.proxy.std
+    expected = host.proxy.dense(F.interpolate(normalized, (64, 64), mode='bilinear'))
     torch.testing.assert_close(host.proxy_features(windows), expected)
     assert host.patch_scores(windows).shape == (1, 7, 4, 4)
 

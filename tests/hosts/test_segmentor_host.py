@@ -122,7 +122,7 @@ def test_a_binary_head_gives_two_classes_on_the_simplex():
     torch.testing.assert_close(scores.probabilities().sum(0), torch.ones(51, 37))
 
 
-def test_probability_scores_are_normalised_and_their_sum_is_kept():
+def test_probability_scores_are_normalized_and_their_sum_is_kept():
     torch.manual_seed(1)
     model = MODELS.build(segmentor()).eval()
     model.decode_head.forward = lambda features: torch.rand(1, 5, 23, 30)

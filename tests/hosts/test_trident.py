@@ -12,18 +12,17 @@ import torch
 import torch.nn.functional as F
 from mmseg.structures import SegDataSample
 
+from tests.helpers import vfm_golden
+from tests.helpers.golden import TOLERANCE, golden_file, load, save_weights
+from tests.helpers.vfm_golden import FOLDER, PREPROCESSOR, Case, assert_like, cases, shared, vit
+from tests.helpers.zoo import ZOO, images
 from tpa_mmseg.core import QueryScores, ScoreMap
 from tpa_mmseg.errors import TPAError
-from tpa_mmseg.hosts import Trident, sam_refinement
-from tpa_mmseg.hosts.refined_scores import RefinedScores
-from tpa_mmseg.hosts.regions import find_regions
-from tpa_mmseg.hosts.sam_correlation import mix
-
-from . import vfm_golden
-from .golden import TOLERANCE, golden_file, load, save_weights
-from .test_contract import images
-from .vfm_golden import FOLDER, PREPROCESSOR, Case, assert_like, cases, shared, vit
-from .zoo import ZOO
+from tpa_mmseg.hosts import Trident
+from tpa_mmseg.hosts.trident import refinement as sam_refinement
+from tpa_mmseg.hosts.trident.correlation import mix
+from tpa_mmseg.hosts.trident.refined_scores import RefinedScores
+from tpa_mmseg.hosts.trident.regions import find_regions
 
 ATTENTION, FULL = 'trident_attn.npz', 'trident_full.npz'
 CLIP_OF = {'h14': 'h14'}
@@ -232,8 +231,8 @@ def test_sam_sees_the_file_where_there_is_one(folder: Path) -> None:
     found = host.sam_image(inputs, sample_of(folder / 'file.png', (40, 50)), (40, 50))
     assert np.array_equal(found, cv2.resize(rgb, (64, 48)))
     # Without a file it is the input: zeros are the mean of CLIP's images.
-    grey = np.round(255 * np.array(host.statistics[0])).astype(np.uint8)
-    assert (host.sam_image(inputs, None, (40, 50)) == grey).all()
+    gray = np.round(255 * np.array(host.statistics[0])).astype(np.uint8)
+    assert (host.sam_image(inputs, None, (40, 50)) == gray).all()
 
 
 @pytest.mark.parametrize('case', ['missing', 'not an image', 'another size'])

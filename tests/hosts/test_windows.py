@@ -80,7 +80,7 @@ def test_windows_follow_the_rule_of_mmsegmentation() -> None:
     assert [(s.start, s.stop) for s in Sliding(64, 32).spans(40)] == [(0, 40)]
 
 
-def test_padding_is_centred_and_made_of_zeros() -> None:
+def test_padding_is_centered_and_made_of_zeros() -> None:
     image = torch.ones(3, 50, 70)
     (window,) = Sliding(112, 56, multiple=16).cut(image)
     assert window.shape == (3, 64, 80)

@@ -6,12 +6,12 @@ import pytest
 from mmengine.config import Config
 from mmengine.registry import init_default_scope
 from mmseg.registry import DATASETS, MODELS
+from tpa_tools.miniature_training import train_clip, train_encoder, train_fcn, train_sam
+from tpa_tools.miniature_training.cards import WEIGHTS, read_card
+from tpa_tools.miniature_training.measure import HOSTS
 
-from tests.miniature_world import CONFIGS, load
-from tests.world import ROOT
-from tpa_mmseg.miniature import train_clip, train_encoder, train_fcn, train_sam
-from tpa_mmseg.miniature.cards import WEIGHTS, read_card
-from tpa_mmseg.miniature.measure import HOSTS
+from tests.helpers.miniature_world import CONFIGS, load
+from tests.helpers.world import ROOT
 from tpa_mmseg.miniature.textures import GROUNDS, THINGS
 from tpa_mmseg.miniature.world import CLASSES
 
@@ -36,7 +36,7 @@ def test_model_is_built_with_the_committed_weights_and_has_the_classes_of_its_da
     model = MODELS.build(cfg.model)
     model.set_classes(DATASETS.build(cfg.test_dataloader.dataset).metainfo)
     assert model.rule.k == 2.0 and model.rule.k_min == 5
-    assert cfg.model.fusion == {'alpha': 0.5, 'temperature': 5.0, 'centre': True}
+    assert cfg.model.fusion == {'alpha': 0.5, 'lambda_': 5.0, 'center': True}
 
 
 def test_every_host_has_its_configs() -> None:

@@ -12,10 +12,10 @@ import torch
 from mmengine.config import ConfigDict
 from mmengine.registry import init_default_scope
 from mmseg.registry import DATASETS
+from tpa_tools.miniature_training.export import export
 
 from tpa_mmseg.datasets import PoolOptions, build_pool
 from tpa_mmseg.errors import TPAError
-from tpa_mmseg.miniature.export import export
 from tpa_mmseg.miniature.splits import split_of
 from tpa_mmseg.miniature.textures import GROUNDS, THINGS
 from tpa_mmseg.miniature.world import CLASSES, IGNORED, paint
@@ -29,7 +29,7 @@ def config(**options) -> ConfigDict:
 
 
 def item(index: int, **options) -> tuple[np.ndarray, np.ndarray, dict]:
-    """(H, W, 3) RGB image, (H, W) labels and metadata of a scene as the data set gives it."""
+    """(H, W, 3) RGB image, (H, W) labels and metadata of a scene as the dataset gives it."""
     data = DATASETS.build(config(**options))[index]
     sample = data['data_samples']
     return data['inputs'].flip(0).permute(1, 2, 0).numpy(), sample.gt_sem_seg.data[0].numpy(), sample.metainfo

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tpa_tools.miniature_training import guard
+from tpa_tools.miniature_training.measure import HOSTS, PAPER_HOSTS
 
-from tests.miniature_world import CONFIGS
+from tests.helpers.miniature_world import CONFIGS
 from tpa_mmseg.errors import TPAError
-from tpa_mmseg.miniature import guard
-from tpa_mmseg.miniature.measure import HOSTS, PAPER_HOSTS
 
 
 @pytest.fixture(scope='module')

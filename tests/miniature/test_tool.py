@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file
+from tpa_tools.miniature_training import page
+from tpa_tools.miniature_training.cards import read_card
 
-from tests.world import ROOT, run_in_process
+from tests.helpers.world import ROOT, run_in_process
 from tpa_mmseg.errors import TPAError
-from tpa_mmseg.miniature import page
-from tpa_mmseg.miniature.cards import read_card
 
 PAGE = ROOT / 'docs/miniature.md'
 

@@ -1,4 +1,4 @@
-"""The training of the tiny SAM: what it asks, what it minimises, and that it can be cut off."""
+"""The training of the tiny SAM: what it asks, what it minimizes, and that it can be cut off."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 import torch
 from mmengine import Config
+from tpa_tools.miniature_training.sam_losses import disagreement, prompt_losses
+from tpa_tools.miniature_training.sam_probe import share_within_regions
+from tpa_tools.miniature_training.sam_prompts import KINDS, Asking, Prompts, ask, patch_owners
+from tpa_tools.miniature_training.train_sam import SAMSettings, SAMTask, original_names, train, training_of
 
-from tests.hosts.zoo import TINY_SAM, ZOO
-from tpa_mmseg.hosts.sam import SAMEncoder
-from tpa_mmseg.hosts.sam_decoder import SAMDecoder
-from tpa_mmseg.hosts.sam_model import SAMModel
-from tpa_mmseg.miniature.sam_losses import disagreement, prompt_losses
-from tpa_mmseg.miniature.sam_probe import share_within_regions
-from tpa_mmseg.miniature.sam_prompts import KINDS, Asking, Prompts, ask, patch_owners
+from tests.helpers.zoo import TINY_SAM, ZOO
 from tpa_mmseg.miniature.splits import split_of
-from tpa_mmseg.miniature.train_sam import SAMSettings, SAMTask, original_names, train, training_of
-from tpa_mmseg.weights import load_state_dict
+from tpa_mmseg.sam.decoder import SAMDecoder
+from tpa_mmseg.sam.encoder import SAMEncoder
+from tpa_mmseg.sam.model import SAMModel
+from tpa_mmseg.weights.files import load_state_dict
 
 pytest.importorskip('segment_anything')
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tests.hosts.golden import TOLERANCE, golden_files, load, plugin_clip
-from tests.hosts.zoo import ZOO, clip_options, proxy
+from tests.helpers.golden import TOLERANCE, golden_files, load, plugin_clip
+from tests.helpers.zoo import ZOO, clip_options, proxy
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.hosts import MaskCLIP, ProxyCLIP
 from tpa_mmseg.plugins import FSA, fsa

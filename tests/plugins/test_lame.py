@@ -6,9 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.hosts.golden import TOLERANCE, golden_file, load
-from tests.hosts.test_contract import images
-from tests.hosts.zoo import clip_options
+from tests.helpers.golden import TOLERANCE, golden_file, load
+from tests.helpers.zoo import clip_options, images
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.plugins import LAME
 from tpa_mmseg.plugins.lame import AFFINITIES, adjust, squared_distances
@@ -19,8 +18,8 @@ CASES = {'knn5': ('knn', 5), 'knn1': ('knn', 1), 'rbf5': ('rbf', 5), 'linear': (
 @pytest.mark.parametrize('case', CASES)
 def test_affinities_and_assignments_are_those_of_the_original(case: str) -> None:
     golden = load(golden_file('plugins', 'lame.npz'))
-    kind, neighbours = CASES[case]
-    affinity = AFFINITIES[kind](F.normalize(golden['feats'], dim=1), neighbours)
+    kind, neighbors = CASES[case]
+    affinity = AFFINITIES[kind](F.normalize(golden['feats'], dim=1), neighbors)
     torch.testing.assert_close(affinity, golden[f'{case}_kernel'], **TOLERANCE)
     torch.testing.assert_close(adjust(golden['probs'], affinity).softmax(1), golden[f'{case}_Y'], **TOLERANCE)
     symmetric = (affinity + affinity.T) / 2

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.world import ROOT, results, run_in_process
+from tests.helpers.world import ROOT, results, run_in_process
 
 NAMES = ['mlmp_naclip_mini-b8', 'mlmp_proxyclip_mini-b8', 'lame_naclip_mini-b8', 't3a-stream_naclip_mini-b8']
 

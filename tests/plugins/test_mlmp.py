@@ -8,10 +8,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.hosts.golden import TOLERANCE, golden_files, load, plugin_clip
-from tests.hosts.test_contract import images
-from tests.hosts.zoo import TINY_CLIP, ZOO, clip_options, proxy
-from tpa_mmseg.encoders.clip import CLIPEncoder
+from tests.helpers.golden import TOLERANCE, golden_files, load, plugin_clip
+from tests.helpers.zoo import TINY_CLIP, ZOO, clip_options, images, proxy
+from tpa_mmseg.encoders.clip_encoder import CLIPEncoder
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.hosts import SCLIP
 from tpa_mmseg.plugins import MLMP

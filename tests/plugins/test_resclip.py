@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.hosts.golden import TOLERANCE, golden_files, load, plugin_clip
-from tests.hosts.zoo import RESCLIP, ZOO, clip_options, proxy
+from tests.helpers.golden import TOLERANCE, golden_files, load, plugin_clip
+from tests.helpers.zoo import RESCLIP, ZOO, clip_options, proxy
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.hosts import CLIP, NACLIP, SCLIP, ClearCLIP, LastBlockHost, MaskCLIP, ProxyCLIP
 from tpa_mmseg.hosts.attention import gaussian_prior

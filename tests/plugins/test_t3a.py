@@ -6,9 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.hosts.golden import golden_file, load
-from tests.hosts.test_contract import images
-from tests.hosts.zoo import clip_options
+from tests.helpers.golden import golden_file, load
+from tests.helpers.zoo import clip_options, images
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.plugins import T3A
 from tpa_mmseg.plugins.t3a import Supports

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.hosts.golden import TOLERANCE, golden_files, load, plugin_clip
-from tests.hosts.test_contract import images
-from tests.hosts.zoo import clip_options
+from tests.helpers.golden import TOLERANCE, golden_files, load, plugin_clip
+from tests.helpers.zoo import clip_options, images
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.plugins import TENT
 

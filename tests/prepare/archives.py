@@ -1,4 +1,4 @@
-"""Small archives in the layouts in which the sites ship their data sets."""
+"""Small archives in the layouts in which the sites ship their datasets."""
 
 from __future__ import annotations
 

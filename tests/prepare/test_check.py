@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from tests.helpers.world import run_in_process
 from tests.prepare import archives
 from tests.prepare.archives import label, photo, write_folder, write_tar, write_zip
-from tests.world import run_in_process
 from tpa_mmseg.prepare import check, is_there, prepare
 
 
 def cityscapes(count: int, values=(0, 18, 255)) -> dict[str, bytes]:
-    """A prepared data set."""
+    """A prepared dataset."""
     files = {}
     for i in range(count):
         stem = f'val/ulm/ulm_{i:06d}_000019'
@@ -113,7 +113,7 @@ def test_nothing_to_check_is_said_in_a_sentence(tmp_path, capfd, names):
     with pytest.raises(SystemExit) as stop:
         run_in_process('prepare', 'check', *names, '--data-root', tmp_path)
     assert stop.value.code == 2
-    assert capfd.readouterr().err.startswith('error: There is no data set ')
+    assert capfd.readouterr().err.startswith('error: There is no dataset ')
 
 
 def test_the_tool_prepares_into_the_data_root_and_warns_of_a_part(tmp_path, capfd, monkeypatch):

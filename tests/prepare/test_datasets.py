@@ -1,4 +1,4 @@
-"""Every data set from small archives in the layout of the official ones."""
+"""Every dataset from small archives in the layout of the official ones."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_another_release_of_context_replaces_what_was_made_from_the_first(tmp_pa
 
 
 def test_the_59_classes_of_context_are_in_the_order_of_mmseg():
-    # Numbers of a few of the 459 categories in the data set's own list.
+    # Numbers of a few of the 459 categories in the dataset's own list.
     known = {'aeroplane': 2, 'bag': 9, 'bird': 25, 'person': 284, 'table': 397, 'tvmonitor': 427, 'wood': 458}
     classes = PascalContextDataset.METAINFO['classes'][1:]
     assert len(CATEGORIES) == len(classes) == 59 and list(CATEGORIES) == sorted(CATEGORIES)
@@ -211,7 +211,7 @@ def test_a_category_that_context_does_not_score_is_refused(tmp_path):
         prepare('context', [voc, merged], tmp_path / 'out')
 
 
-def test_a_label_in_colours_is_refused(tmp_path):
+def test_a_label_in_colors_is_refused(tmp_path):
     content = {f'val2017/{7:012d}.png': archives.photo(0, 'PNG')}
     sources = [
         write_zip(tmp_path / 'val2017.zip', archives.coco_images(1)),

@@ -8,9 +8,9 @@ import shlex
 
 import pytest
 
-from tests.world import ROOT
+from tests.helpers.world import ROOT
 from tpa_mmseg.prepare import LAYOUTS
-from tpa_mmseg.weights_catalog import KNOWN
+from tpa_mmseg.weights.sources import KNOWN
 
 PAGES = ('docs/data.md', 'data/README.md')
 COMMANDS = [

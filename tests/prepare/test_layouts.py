@@ -9,9 +9,9 @@ import pytest
 from mmengine.config import Config
 from mmseg.registry import DATASETS
 
+from tests.helpers.world import ROOT
 from tests.prepare import archives
 from tests.prepare.archives import pixels, write_tar
-from tests.world import ROOT
 from tpa_mmseg.prepare import LAYOUTS, prepare
 
 CONFIGS = {

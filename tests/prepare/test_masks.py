@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.prepare.archives import packed
-from tpa_mmseg.prepare.masks import decode, rasterise, unpack
+from tpa_mmseg.prepare.masks import decode, rasterize, unpack
 
 REFERENCE = json.loads((Path(__file__).parent / 'coco_masks.json').read_text(encoding='utf-8'))
 
@@ -25,7 +25,7 @@ def test_run_lengths_are_those_of_coco(mask):
 @pytest.mark.parametrize('mask', [mask for mask in REFERENCE if mask['polygon']])
 def test_polygons_are_filled_by_the_rule_of_coco(mask):
     runs = decode({'size': mask['size'], 'counts': mask['counts']}, *mask['size'])
-    assert np.array_equal(rasterise(mask['polygon'], *mask['size']), runs)
+    assert np.array_equal(rasterize(mask['polygon'], *mask['size']), runs)
 
 
 def test_plain_run_lengths_go_down_the_columns():

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.world import ROOT, environment
 from tests.prepare import archives
 from tests.prepare.archives import write_folder, write_tar, write_zip
-from tests.world import ROOT, environment
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.prepare import prepare
 from tpa_mmseg.prepare.jobs import Given, Job, run

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.world import make_world
+from tests.helpers.world import make_world
 from tpa_mmseg.reproduce.world import World
 from tpa_mmseg.reproduce.worlds import WORLDS
 

@@ -100,9 +100,9 @@ def _cost(folder: RunFolder) -> Cost:
 def _pictures(folder: RunFolder) -> tuple[Picture, ...]:
     found = []
     folder.pictures.mkdir(parents=True)
-    for choice, colour in (('best', 'seagreen'), ('worst', 'firebrick')):
+    for choice, color in (('best', 'seagreen'), ('worst', 'firebrick')):
         for kind, width in (('comparison', 2000), ('anchors', 900)):
             file = f'pictures/{choice}-1-{kind}.png'
-            Image.new('RGB', (width, 400), colour).save(folder.path / file)
+            Image.new('RGB', (width, 400), color).save(folder.path / file)
             found.append(Picture(file, kind, choice, 'scene.png', f'A {choice} scene, {kind}.', 1.5))
     return tuple(found)

@@ -1,4 +1,4 @@
-"""A run belongs to one process at a time, and a dead process's claim is recognised."""
+"""A run belongs to one process at a time, and a dead process's claim is recognized."""
 
 from __future__ import annotations
 

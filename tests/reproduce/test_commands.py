@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.world import run_in_process
 from tests.reproduce.test_results import RESULT, VARIANT
-from tests.world import run_in_process
 from tpa_mmseg.reproduce import RunFolder, plan, supervisor
 from tpa_mmseg.reproduce.claims import claim
 from tpa_mmseg.reproduce.layout import Progress, State

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tpa_mmseg import paper
+from tpa_mmseg.catalog import paper
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.reproduce import EXPERIMENTS, WORLDS, plan, world_of
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.world import ROOT, environment
+from tests.helpers.world import ROOT, environment
 from tpa_mmseg.reproduce import RunFolder, State, plan
 from tpa_mmseg.reproduce.claims import last_claim
 from tpa_mmseg.reproduce.worker import Task, work

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.world import run_in_process
+from tests.helpers.world import run_in_process
 from tpa_mmseg.reproduce import EXPERIMENTS, RunFolder, State, collect, plan
 from tpa_mmseg.reproduce.report import write_report
 from tpa_mmseg.reproduce.report.build import build_report

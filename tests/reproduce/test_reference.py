@@ -21,7 +21,7 @@ def run(experiment: str, name: str):
     [
         ('main', 'sclip_vit-b16_voc21', 'full', Reference(59.1, 61.1, 2.0)),
         ('vfm', 'proxyclip-sam_vit-b16_voc21', 'full', Reference(59.3, 61.3, 2.0)),
-        ('components', 'naclip_vit-b16_voc21', 'no-centring', Reference(64.1, None, 1.3)),
+        ('components', 'naclip_vit-b16_voc21', 'no-centering', Reference(64.1, None, 1.3)),
         ('components', 'naclip_vit-b16_ade20k', 'full', Reference(19.1, None, 2.9)),
         ('k', 'naclip_vit-b16_voc21', 'k-2.5', Reference(64.1, None, 2.39)),
         ('extractor', 'naclip_vit-b16_cityscapes', 'mae', Reference(38.3, None, 2.6)),

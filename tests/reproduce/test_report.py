@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.world import run_in_process
 from tests.reproduce.report_results import fill, made_up, save
-from tests.world import run_in_process
 from tpa_mmseg.reproduce.claims import claim
 from tpa_mmseg.reproduce.experiments import EXPERIMENTS, plan
 from tpa_mmseg.reproduce.layout import Progress, RunFolder, collect

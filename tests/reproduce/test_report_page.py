@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.reproduce.chromium import BROWSER, Browser
+from tests.helpers.chromium import BROWSER, Browser
 from tests.reproduce.report_results import fill
 from tpa_mmseg.reproduce.experiments import EXPERIMENTS
 from tpa_mmseg.reproduce.report import write_report
@@ -59,7 +59,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _place(browser: Browser, selector: str) -> tuple[float, float]:
-    """Brings an element into view. Returns: its centre."""
+    """Brings an element into view. Returns: its center."""
     script = f"""(async () => {{
       document.documentElement.style.scrollBehavior = 'auto';
       const element = document.querySelector({selector!r});
@@ -105,7 +105,7 @@ def test_on_a_phone_names_leave_most_of_the_width_to_numbers(browser: Browser, p
     assert widths and max(widths) <= 0.4 * 360
 
 
-def test_text_is_readable_in_both_colour_schemes(browser: Browser, page: Path) -> None:
+def test_text_is_readable_in_both_color_schemes(browser: Browser, page: Path) -> None:
     paper = {}
     for dark in (False, True):
         browser.show(page, dark=dark)

@@ -9,8 +9,8 @@ import pytest
 import torch
 from mmengine.config import Config
 
+from tests.helpers.world import results, run_in_process
 from tests.reproduce.demo_world import OTHER, demo_world, use
-from tests.world import results, run_in_process
 from tpa_mmseg.miniature.world import CLASSES
 from tpa_mmseg.reproduce import plan, world_of
 from tpa_mmseg.reproduce.execute import execute
@@ -25,10 +25,10 @@ VARIANTS = {
     Variant('random', 'random', anchors={'random': True}): ['model.anchors.random=True'],
     Variant('image', 'image', bank_scope='image'): ['model.bank_scope=image'],
     Variant('half', 'half', fraction=0.5): ['custom_hooks.0.pool.size=2'],
-    # Centring changes labels only where a class has no prototype, as with the smaller pool.
-    Variant('raw', 'raw', fusion={'centre': False}, fraction=0.5): [
+    # Centering changes labels only where a class has no prototype, as with the smaller pool.
+    Variant('raw', 'raw', fusion={'center': False}, fraction=0.5): [
         'custom_hooks.0.pool.size=2',
-        'model.fusion.centre=False',
+        'model.fusion.center=False',
     ],
 }
 

@@ -12,7 +12,7 @@ from mmengine.dataset import pseudo_collate
 from mmengine.registry import init_default_scope
 from mmseg.registry import DATASETS, MODELS
 
-from tests.world import SIZE, make_world
+from tests.helpers.world import SIZE, make_world
 from tpa_mmseg.core import AnchorRule, Fusion, Lookup, PrototypeBank
 from tpa_mmseg.core.fusion import FusedScores
 from tpa_mmseg.datasets import PoolOptions, build_pool
@@ -201,7 +201,7 @@ def test_wrong_options_are_named(cfg):
 
 
 def test_a_class_list_that_does_not_fit_is_refused(cfg):
-    with pytest.raises(TPAError, match='has 14 classes but the data set has 2'):
+    with pytest.raises(TPAError, match='has 14 classes but the dataset has 2'):
         model_of(cfg).set_classes({'classes': ('a', 'b')})
 
 

@@ -14,7 +14,7 @@ def saved(path, array, **options):
 
 
 def test_grey_image_is_shown_grey(tmp_path):
-    picture = read_image(saved(tmp_path / 'grey.png', np.array([[0, 100, 255]], dtype=np.uint8)))
+    picture = read_image(saved(tmp_path / 'gray.png', np.array([[0, 100, 255]], dtype=np.uint8)))
     assert [picture.getpixel((x, 0)) for x in range(3)] == [(0, 0, 0), (100, 100, 100), (255, 255, 255)]
 
 
@@ -38,7 +38,7 @@ def test_float_image_with_nan_can_be_shown(tmp_path):
     assert [picture.getpixel((x, 0))[0] for x in range(3)] == [0, 0, 255]
 
 
-def test_palette_image_is_shown_in_its_colours(tmp_path):
+def test_palette_image_is_shown_in_its_colors(tmp_path):
     Image.new('RGB', (2, 2), (10, 200, 30)).quantize(4).save(tmp_path / 'few.png')
     assert read_image(tmp_path / 'few.png').getpixel((0, 0)) == (10, 200, 30)
 

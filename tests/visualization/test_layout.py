@@ -38,11 +38,11 @@ def test_any_name_can_be_drawn(name):
     assert drawn([name]).size == drawn(['plain']).size
 
 
-def test_text_is_drawn_in_ink_and_swatches_in_their_colour():
+def test_text_is_drawn_in_ink_and_swatches_in_their_color():
     picture = drawn(['plain'])
-    colours = {colour for _, colour in picture.getcolors(1 << 24)}
-    assert (200, 0, 0) in colours
-    assert (25, 25, 25) in colours
+    colors = {color for _, color in picture.getcolors(1 << 24)}
+    assert (200, 0, 0) in colors
+    assert (25, 25, 25) in colors
 
 
 def test_different_accented_letters_are_different_glyphs():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tpa_mmseg.visualization import DIFFERENCE_COLOURS, Difference, colourise, comparison, difference_map, panel_size
+from tpa_mmseg.visualization import DIFFERENCE_COLORS, Difference, colorize, comparison, difference_map, panel_size
 from tpa_mmseg.visualization.panels import class_legend, difference_legend, fit_image, label_panel, resample
 
 NAMES = ['wall', 'Straße', '汽车', 'sky']
@@ -15,8 +15,8 @@ def labels(height, width, seed=0, num_classes=4):
     return np.random.default_rng(seed).integers(0, num_classes, (height, width))
 
 
-def colours_of(picture: Image.Image) -> set:
-    return {colour for _, colour in picture.getcolors(1 << 24)}
+def colors_of(picture: Image.Image) -> set:
+    return {color for _, color in picture.getcolors(1 << 24)}
 
 
 def test_difference_map_tells_the_five_cases_apart():
@@ -35,16 +35,16 @@ def test_difference_map_tells_the_five_cases_apart():
     ]
 
 
-def test_difference_colours_are_green_red_and_greys():
+def test_difference_colors_are_green_red_and_greys():
     codes = np.array([[Difference.CORRECTED, Difference.BROKEN, Difference.BOTH_RIGHT, Difference.BOTH_WRONG, 255]])
-    picture = colourise(codes, DIFFERENCE_COLOURS)
+    picture = colorize(codes, DIFFERENCE_COLORS)
     assert [tuple(pixel) for pixel in picture[0]] == [GREEN, RED, LIGHT_GREY, DARK_GREY, (255, 255, 255)]
 
 
 def test_without_truth_the_difference_shows_where_labels_changed():
     codes = difference_map(np.array([[0, 1]]), np.array([[0, 2]]))
     assert codes.tolist() == [[Difference.UNCHANGED, Difference.CHANGED]]
-    assert [tuple(pixel) for pixel in colourise(codes, DIFFERENCE_COLOURS)[0]] == [LIGHT_GREY, BLUE]
+    assert [tuple(pixel) for pixel in colorize(codes, DIFFERENCE_COLORS)[0]] == [LIGHT_GREY, BLUE]
 
 
 def test_another_ignore_index_is_respected():
@@ -54,22 +54,22 @@ def test_another_ignore_index_is_respected():
 
 @pytest.mark.parametrize('label', [-1, 4, 255, 70000])
 def test_labels_that_are_no_class_are_white(label):
-    colours = np.array([(1, 2, 3), (4, 5, 6), (7, 8, 9), (10, 11, 12)], dtype=np.uint8)
-    picture = colourise(np.array([[0, label, 3]]), colours)
+    colors = np.array([(1, 2, 3), (4, 5, 6), (7, 8, 9), (10, 11, 12)], dtype=np.uint8)
+    picture = colorize(np.array([[0, label, 3]]), colors)
     assert picture.tolist() == [[[1, 2, 3], [255, 255, 255], [10, 11, 12]]]
 
 
-def test_uint8_labels_of_many_classes_keep_their_colours():
-    colours = np.arange(900).reshape(300, 3).astype(np.uint8)
-    picture = colourise(np.array([[255, 0]], dtype=np.uint8), colours)
-    assert picture.tolist() == [[colours[255].tolist(), colours[0].tolist()]]
+def test_uint8_labels_of_many_classes_keep_their_colors():
+    colors = np.arange(900).reshape(300, 3).astype(np.uint8)
+    picture = colorize(np.array([[255, 0]], dtype=np.uint8), colors)
+    assert picture.tolist() == [[colors[255].tolist(), colors[0].tolist()]]
 
 
 def test_ignored_pixels_of_a_panel_are_hatched():
-    ignored = label_panel(np.full((40, 40), 255), DIFFERENCE_COLOURS, (40, 40))
-    assert colours_of(ignored) == {(255, 255, 255), (190, 190, 190)}
-    known = label_panel(np.zeros((40, 40), int), DIFFERENCE_COLOURS, (40, 40))
-    assert colours_of(known) == {LIGHT_GREY}
+    ignored = label_panel(np.full((40, 40), 255), DIFFERENCE_COLORS, (40, 40))
+    assert colors_of(ignored) == {(255, 255, 255), (190, 190, 190)}
+    known = label_panel(np.zeros((40, 40), int), DIFFERENCE_COLORS, (40, 40))
+    assert colors_of(known) == {LIGHT_GREY}
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ def test_resampling_takes_the_nearest_label_and_invents_none():
 
 def test_tiny_input_is_enlarged_in_squares_and_a_large_one_is_smoothed():
     checkers = Image.fromarray((np.indices((4, 4)).sum(0) % 2 * 255).astype(np.uint8)).convert('RGB')
-    assert colours_of(fit_image(checkers, (40, 40))) == {(0, 0, 0), (255, 255, 255)}
-    assert len(colours_of(fit_image(checkers, (3, 3)))) > 2
+    assert colors_of(fit_image(checkers, (40, 40))) == {(0, 0, 0), (255, 255, 255)}
+    assert len(colors_of(fit_image(checkers, (3, 3)))) > 2
 
 
 def test_picture_has_five_panels_and_grows_by_one_panel_for_each():
@@ -107,13 +107,13 @@ def test_picture_has_five_panels_and_grows_by_one_panel_for_each():
     four = comparison(tpa, NAMES, host, truth)
     one = comparison(tpa, NAMES)
     assert five.width > 5 * 400 > four.width > 4 * 400 > one.width > 400
-    assert (9, 99, 199) in colours_of(five) and (9, 99, 199) not in colours_of(four)
-    assert {GREEN, RED, LIGHT_GREY, DARK_GREY} <= colours_of(five)
+    assert (9, 99, 199) in colors_of(five) and (9, 99, 199) not in colors_of(four)
+    assert {GREEN, RED, LIGHT_GREY, DARK_GREY} <= colors_of(five)
 
 
 def test_picture_without_host_has_no_difference():
     picture = comparison(labels(300, 400), NAMES, truth=labels(300, 400, 1))
-    assert not {GREEN, RED} & colours_of(picture)
+    assert not {GREEN, RED} & colors_of(picture)
 
 
 def test_strips_are_stacked():
@@ -136,13 +136,13 @@ def test_panel_shows_every_pixel_of_an_enlarged_map():
 
 
 def test_legend_names_the_classes_present_and_what_is_ignored():
-    colours = np.arange(12).reshape(4, 3).astype(np.uint8)
+    colors = np.arange(12).reshape(4, 3).astype(np.uint8)
     maps = [np.array([[0, 255]]), np.array([[3, 0]])]
-    assert class_legend(maps, NAMES, colours) == [((0, 1, 2), 'wall'), ((9, 10, 11), 'sky'), (None, 'ignored')]
-    assert class_legend(maps[1:], NAMES, colours) == [((0, 1, 2), 'wall'), ((9, 10, 11), 'sky')]
+    assert class_legend(maps, NAMES, colors) == [((0, 1, 2), 'wall'), ((9, 10, 11), 'sky'), (None, 'ignored')]
+    assert class_legend(maps[1:], NAMES, colors) == [((0, 1, 2), 'wall'), ((9, 10, 11), 'sky')]
 
 
-def test_difference_legend_gives_shares_of_the_labelled_pixels():
+def test_difference_legend_gives_shares_of_the_labeled_pixels():
     codes = np.array([[Difference.CORRECTED] * 3 + [Difference.BROKEN] + [Difference.IGNORED] * 4])
     assert difference_legend(codes) == [
         (GREEN, 'corrected 75.0 %'),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.apis.tiny import painted
+from tests.helpers.tiny_segmenter import painted
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.webapp.limits import Limits, read_upload, read_words, shown_name
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.reproduce.chromium import BROWSER, Browser
+from tests.helpers.chromium import BROWSER, Browser
 from tests.webapp.visit import Visitor, served
 from tpa_mmseg.webapp.examples import EXAMPLES
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.world import run_in_process
+from tests.helpers.world import run_in_process
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.webapp.limits import Limits
 from tpa_mmseg.webapp.server import Address, BodyLimit, serve

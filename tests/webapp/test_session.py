@@ -80,9 +80,9 @@ def test_rows_agree_with_the_result(session: Session) -> None:
     assert [row['bank'] for row in view.rows] == [known.anchors for known in result.coverage()]
     assert sum(row['here'] for row in view.rows) == np.count_nonzero(result.anchors() >= 0)
     assert sum(row['tpa'] for row in view.rows) == pytest.approx(100, abs=1)
-    shown = {tuple(colour) for colour in image(view.panels['tpa']).reshape(-1, 3)}
-    used = {row['colour'] for row, area in zip(view.rows, result.areas(), strict=True) if area.pixels}
-    assert {'#{:02x}{:02x}{:02x}'.format(*colour) for colour in shown} == used
+    shown = {tuple(color) for color in image(view.panels['tpa']).reshape(-1, 3)}
+    used = {row['color'] for row, area in zip(view.rows, result.areas(), strict=True) if area.pixels}
+    assert {'#{:02x}{:02x}{:02x}'.format(*color) for color in shown} == used
 
 
 def test_same_pictures_and_words_again_need_no_networks(session: Session, runs: list) -> None:

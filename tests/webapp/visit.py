@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.reproduce.chromium import Browser
-from tests.world import ROOT, environment
+from tests.helpers.chromium import Browser
+from tests.helpers.world import ROOT, environment
 
 # Seconds: the machine may be busy, and networks are loaded.
 _PATIENCE = 180

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
 
-from ..errors import TPAError, sentence
+from ..errors import TPAError, user_message
 from .class_list import Classes, read_classes, split_background
 
 #: The configs, in a checkout and in an installed package.
@@ -135,4 +135,4 @@ def _read(path: Path) -> Config:
     try:
         return Config.fromfile(path)
     except (KeyError, TypeError, NameError, SyntaxError, FileNotFoundError) as error:
-        raise TPAError(f'The config {path} cannot be read ({sentence(error)}).') from error
+        raise TPAError(f'The config {path} cannot be read ({user_message(error)}).') from error

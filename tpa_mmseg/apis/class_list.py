@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..clip.names import ClassNames, packaged_lists
 from ..errors import TPAError
-from ..hosts.class_names import ClassNames, packaged_lists
 
 #: ``'cat; dog; tv, television'``, ``['cat', 'dog', 'tv; television']``, a file, or the name of a packaged list.
 Classes = str | os.PathLike | Sequence[str | Sequence[str]]

@@ -11,24 +11,24 @@ from mmengine.dataset import Compose
 from mmengine.device import get_device
 from mmengine.registry import DefaultScope
 from mmseg.registry import MODELS
+from tpa_tools.miniature_training.captions import WORDS
 
-from ..datasets import harden_pipeline
+from ..clip.names import ClassNames
+from ..datasets import add_read_checks
 from ..encoders import Encoder
-from ..engine.launch import use_host_alone
-from ..errors import TPAError, sentence
+from ..engine.config import use_host_alone
+from ..errors import TPAError, user_message
 from ..hosts import Host
 from ..hosts.class_meta import meta_of_config, meta_of_names
-from ..hosts.class_names import ClassNames
-from ..miniature.captions import WORDS
 from ..miniature.world import CLASSES, PALETTE
 from ..segmentors import TPASegmentor
-from ..visualization import separated_colours
-from ..weights_needs import needs
+from ..visualization import distinct_colors
+from ..weights.needs import needs
 from .choice import Choice, Wish, choices, text_host
 from .class_list import BACKGROUND, read_classes, split_background, with_background
 from .sizes import ShrinkLarge
 
-_BACKGROUND_COLOUR = (200, 200, 200)
+_BACKGROUND_COLOR = (200, 200, 200)
 # Long and short side of painted scenes, about. Their configs resize nothing.
 _SCENE = (640, 160)
 
@@ -85,7 +85,7 @@ def load_networks(wish: Wish, encoder: Encoder | None = None) -> Networks:
     except TPAError as error:
         if not others or _has_weights(first.cfg):
             raise
-        note = sentence(error)
+        note = user_message(error)
     return _build(others[0], wish, encoder, note)
 
 
@@ -107,7 +107,7 @@ def _build(choice: Choice, wish: Wish, encoder: Encoder | None, note: str = '') 
     with DefaultScope.overwrite_default_scope('mmseg'):
         model = MODELS.build(cfg.model)
         steps = [step for step in _pipeline(cfg, choice) if not step['type'].startswith('Load')]
-        harden_pipeline(steps)
+        add_read_checks(steps)
         prepare = Compose([ShrinkLarge(_SCENE), *steps] if choice.miniature else steps)
     if not isinstance(model, TPASegmentor if wish.tpa else Host):
         wanted = 'a TPASegmentor' if wish.tpa else 'a host'
@@ -131,12 +131,12 @@ def _pipeline(cfg: Config, choice: Choice) -> list[dict]:
 
 
 def _palette(shown: list[str], choice: Choice) -> list[tuple[int, int, int]]:
-    """The background is grey; the things of the painted world have the colours they have there."""
-    colours = [tuple(int(value) for value in colour) for colour in separated_colours(len(shown))]
-    known = {BACKGROUND: _BACKGROUND_COLOUR}
+    """The background is gray; the things of the painted world have the colors they have there."""
+    colors = [tuple(int(value) for value in color) for color in distinct_colors(len(shown))]
+    known = {BACKGROUND: _BACKGROUND_COLOR}
     if choice.miniature:
         known |= {word: PALETTE[CLASSES.index(name)] for name, words in WORDS.items() for word in words}
-    return [known.get(name.lower(), colour) for name, colour in zip(shown, colours, strict=True)]
+    return [known.get(name.lower(), color) for name, color in zip(shown, colors, strict=True)]
 
 
 def _check_words(names: list[list[str]], choice: Choice, note: str) -> None:

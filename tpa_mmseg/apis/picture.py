@@ -77,7 +77,7 @@ def pixels_of(image: Image.Image | np.ndarray | torch.Tensor, name: str) -> np.n
     """(H, W, 3) uint8 RGB of a Pillow image, an array (H, W[, C]) or a tensor ([C,] H, W).
 
     Args:
-        image: Grey, RGB or RGBA (whose transparent parts become white); uint8, uint16, bool, or floats from 0 to 1.
+        image: Gray, RGB or RGBA (whose transparent parts become white); uint8, uint16, bool, or floats from 0 to 1.
         name: What to call it where it cannot be understood.
     """
     if isinstance(image, torch.Tensor):
@@ -112,5 +112,5 @@ def _as_bytes(array: np.ndarray, name: str) -> np.ndarray:
         return array.astype(np.uint8)
     raise TPAError(
         f'{name} holds {array.dtype} values from {low:g} to {high:g}: give uint8 from 0 to 255, or floats from 0 to 1 '
-        '(undo any normalisation first).'
+        '(undo any normalization first).'
     )

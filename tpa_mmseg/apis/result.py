@@ -15,7 +15,7 @@ from torch import Tensor
 from ..core import FusedScores, Fusion, Lookup, PrototypeBank, ScoreMap, anchor_map
 from ..errors import TPAError
 from ..visualization.panels import resample
-from . import pictures
+from . import render as pictures
 from .inputs import Skipped
 from .picture import Picture
 from .saving import OutputFolder
@@ -98,7 +98,7 @@ class Result:
         """TPA's scores, or the host's where there is nothing to look up in."""
         if self.bank is None:
             return outputs.scores
-        lookup = Lookup(self.bank.prototypes(), outputs.phi, outputs.scores.size, self.fusion.centre)
+        lookup = Lookup(self.bank.prototypes(), outputs.phi, outputs.scores.size, self.fusion.center)
         return FusedScores(outputs.scores, lookup, self.fusion)
 
     def _compact(self, labels: Tensor) -> np.ndarray:
@@ -200,7 +200,7 @@ class Result:
         return pictures.show_anchors(self)
 
     def label_image(self) -> Image.Image:
-        """The labels as a picture with a palette; as 16-bit grey where there are more than 256 classes."""
+        """The labels as a picture with a palette; as 16-bit gray where there are more than 256 classes."""
         return pictures.label_image(self.labels, self.palette)
 
     def save(self, folder: str | os.PathLike) -> None:
@@ -261,7 +261,7 @@ def coverage(bank: PrototypeBank, class_names: Sequence[str]) -> list[Coverage]:
 
 def fusion_with(fusion: Fusion, alpha: float | None = None, lambda_: float | None = None) -> Fusion:
     """A fusion with other weights; what is None stays."""
-    given = {'alpha': alpha, 'temperature': lambda_}
+    given = {'alpha': alpha, 'lambda_': lambda_}
     try:
         return replace(fusion, **{name: value for name, value in given.items() if value is not None})
     except ValueError as error:
@@ -270,4 +270,4 @@ def fusion_with(fusion: Fusion, alpha: float | None = None, lambda_: float | Non
 
 def settings_of(fusion: Fusion, bank: PrototypeBank) -> dict:
     """What the labels were made with."""
-    return {'alpha': fusion.alpha, 'lambda': fusion.temperature, 'k': bank.rule.k, 'bank_images': bank.images}
+    return {'alpha': fusion.alpha, 'lambda': fusion.lambda_, 'k': bank.rule.k, 'bank_images': bank.images}

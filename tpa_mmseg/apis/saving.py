@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from PIL import Image
 
-from ..utils import atomic_write
+from ..io import atomic_write
 from ..visualization import picture_names
 from .inputs import Skipped
 from .picture import Picture
-from .pictures import film_comparison, film_overlay
+from .render import film_comparison, film_overlay
 from .video import Film, Video
 
 if TYPE_CHECKING:

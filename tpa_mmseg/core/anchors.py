@@ -64,7 +64,7 @@ def find_anchors(scores: ScoreMap, grid: tuple[int, int], rule: AnchorRule, seed
     """
     weights = torch.zeros(scores.num_classes, *grid, dtype=torch.float64, device=scores.device)
     counts = torch.zeros(scores.num_classes, dtype=torch.int64, device=scores.device)
-    for top, size, labels in _labelled_bands(scores, grid, rule, seed):
+    for top, size, labels in _labeled_bands(scores, grid, rule, seed):
         counts += torch.bincount(labels.flatten() + 1, minlength=scores.num_classes + 1)[1:]
         spread_(weights, labels, top, size)
     if rule.k_min_scope == 'image':
@@ -82,7 +82,7 @@ def anchor_map(scores: ScoreMap, rule: AnchorRule) -> Tensor:
     return labels
 
 
-def _labelled_bands(
+def _labeled_bands(
     scores: ScoreMap, grid: tuple[int, int], rule: AnchorRule, seed: int
 ) -> Iterator[tuple[int, tuple[int, int], Tensor]]:
     """First row, size of the whole map and (rows, W) anchor classes of each band, -1 where there is no anchor."""

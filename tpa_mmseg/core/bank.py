@@ -24,7 +24,7 @@ class PrototypeBank:
         device: Where the sums live.
 
     Attributes:
-        sums: (C, D) float64 sum of the raw, un-normalised features of all anchors.
+        sums: (C, D) float64 sum of the raw, un-normalized features of all anchors.
         counts: (C,) int64 number of anchors.
         images: Number of images folded in.
         fingerprint: What the bank was made with (host, encoder, classes, ...), for those who save it.

@@ -12,7 +12,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from ..errors import TPAError
-from ..utils import atomic_write
+from ..io import atomic_write
 
 # One key for all that is not a tensor: safetensors writes several in random order, and equal banks are equal files.
 _KEY = 'tpa_mmseg.bank/1'

@@ -146,7 +146,7 @@ class Resized:
 
 
 def spread_(weights: Tensor, labels: Tensor, top: int, size: tuple[int, int]) -> None:
-    """The adjoint of bilinear upsampling for labelled pixels: adds each pixel's weight to its four patches.
+    """The adjoint of bilinear upsampling for labeled pixels: adds each pixel's weight to its four patches.
 
     For every class c, ``weights[c]`` gains ``Up*(1[labels == c])``, so that ``sum_x Up(phi)(x) 1[labels(x) == c]``
     is the product of ``weights[c]`` with phi on the patch grid.
@@ -197,7 +197,7 @@ class UpsampledNorm:
         rows, rows_below = [], []
         # A few float64 copies of a band of patches exist at a time: keep it small.
         for top, bottom in band_ranges(8 * dim, (height, width), phi.device):
-            patch, beside, below, below_beside = _neighbours(phi, top, bottom)
+            patch, beside, below, below_beside = _neighbors(phi, top, bottom)
             rows.append(along_columns(_dot(patch, patch), 2 * _dot(patch, beside)))
             rows_below.append(along_columns(_dot(patch, below), _dot(patch, below_beside) + _dot(beside, below)))
         self.row, self.row_below = torch.cat(rows), torch.cat(rows_below)
@@ -212,10 +212,10 @@ class UpsampledNorm:
         return squared.clamp_(min=0).sqrt_().float()
 
 
-def _neighbours(phi: Tensor, top: int, bottom: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _neighbors(phi: Tensor, top: int, bottom: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Patches of rows ``top`` to ``bottom``, those to their right, below and below right: (D, rows, w) float64 each.
 
-    float64 keeps the norm right where neighbouring patches point in nearly opposite directions.
+    float64 keeps the norm right where neighboring patches point in nearly opposite directions.
     """
     block = phi[:, top : bottom + 1].detach().double()
     # Beyond the last row and column resizing repeats the last one.

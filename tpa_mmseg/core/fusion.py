@@ -17,18 +17,18 @@ _EPS = 1e-12
 
 @dataclass(frozen=True)
 class Fusion:
-    """``l = log p + beta q~`` with ``beta = (1 - alpha) * temperature``.
+    """``l = log p + beta q~`` with ``beta = (1 - alpha) * lambda_``.
 
     Args:
         alpha: Share of the host, between 0 and 1.
-        temperature: The paper's lambda, which brings cosines to the size of log-probabilities.
-        centre: Subtract the mean over the covered classes from the cosines (step 6).
+        lambda_: The paper's lambda: the weight of the cosines beside log-probabilities.
+        center: Subtract the mean over the covered classes from the cosines (step 6).
         rule: Labels by the host's rule applied to ``softmax(l) * mass``, ``'host'``, or by the plain ``'argmax'``.
     """
 
     alpha: float = 0.5
-    temperature: float = 5.0
-    centre: bool = True
+    lambda_: float = 5.0
+    center: bool = True
     rule: str = 'host'
 
     def __post_init__(self) -> None:
@@ -39,7 +39,7 @@ class Fusion:
 
     @property
     def beta(self) -> float:
-        return (1 - self.alpha) * self.temperature
+        return (1 - self.alpha) * self.lambda_
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,10 @@ class Prototypes:
     def to(self, device: torch.device | str) -> Prototypes:
         return Prototypes(self.vectors.to(device), self.covered.to(device))
 
-    def centred(self) -> Tensor:
+    def centered(self) -> Tensor:
         """(C, D) prototypes minus their mean over the covered classes, zero outside them.
 
-        Centring the prototypes once is the same as centring the cosines of every pixel.
+        Centering the prototypes once is the same as centering the cosines of every pixel.
         """
         if not self.covered.any():
             return self.vectors
@@ -69,7 +69,7 @@ class Prototypes:
 
 
 class Lookup:
-    """The (centred) cosines of one image's upsampled features with the prototypes, band by band.
+    """The (centered) cosines of one image's upsampled features with the prototypes, band by band.
 
     The product with the prototypes runs on the patch grid and its C channels are upsampled, not the D features.
 
@@ -77,15 +77,15 @@ class Lookup:
         prototypes: What to look up.
         phi: (D, h, w) patch features of the image, of any float type.
         size: Height and width of the image.
-        centre: Subtract the mean over the covered classes.
+        center: Subtract the mean over the covered classes.
     """
 
-    def __init__(self, prototypes: Prototypes, phi: Tensor, size: tuple[int, int], centre: bool = True) -> None:
+    def __init__(self, prototypes: Prototypes, phi: Tensor, size: tuple[int, int], center: bool = True) -> None:
         self.num_classes = prototypes.vectors.shape[0]
         self.classes = prototypes.covered.to(phi.device).nonzero()[:, 0]
-        vectors = prototypes.centred() if centre else prototypes.vectors
+        vectors = prototypes.centered() if center else prototypes.vectors
         vectors = vectors.to(phi.device, torch.float32)[self.classes]
-        # The host may run under autocast; cosines in half precision would be too coarse to centre.
+        # The host may run under autocast; cosines in half precision would be too coarse to center.
         with torch.autocast(phi.device.type, enabled=False):
             products = torch.einsum('cd,dhw->chw', vectors, phi.detach().float())
         self.cosines = Resized(products, size)

@@ -1,10 +1,9 @@
-"""Data sets, pools without annotations, and the pipeline steps that name what is wrong with an image."""
+"""Datasets, pools without annotations, and the pipeline steps that name what is wrong with an image."""
 
 from .benchmarks import COCOObjectDataset, PascalContext59Dataset, PascalContext60Dataset, PascalVOC20Dataset
 from .pool import Pool, PoolOptions, build_pool
-from .protocol import ScoreAtThisSize
-from .transforms import LoadImage, LoadLabels, SafeResize, harden_pipeline
-from .whole_batches import WholeBatchSampler
+from .samplers import WholeBatchSampler
+from .transforms import LoadImage, LoadLabels, SafeResize, ScoreAtThisSize, add_read_checks
 
 __all__ = [
     'COCOObjectDataset',
@@ -19,5 +18,5 @@ __all__ = [
     'ScoreAtThisSize',
     'WholeBatchSampler',
     'build_pool',
-    'harden_pipeline',
+    'add_read_checks',
 ]

@@ -1,4 +1,4 @@
-"""The data sets that open-vocabulary work tests on and MMSegmentation has under no name of its own.
+"""The datasets that open-vocabulary work tests on and MMSegmentation has under no name of its own.
 
 VOC21, COCO-Stuff164k, Cityscapes and ADE20K are MMSegmentation's ``PascalVOCDataset``, ``COCOStuffDataset``,
 ``CityscapesDataset`` and ``ADE20KDataset``.
@@ -18,15 +18,15 @@ from mmseg.registry import DATASETS
 _COCO_OBJECTS = 80
 
 
-def voc_colours(count: int) -> list[list[int]]:
-    """The first colours of Pascal VOC's palette: the bits of an index, dealt out to red, green and blue in turn."""
-    colours = []
+def voc_colors(count: int) -> list[list[int]]:
+    """The first colors of Pascal VOC's palette: the bits of an index, dealt out to red, green and blue in turn."""
+    colors = []
     for index in range(count):
-        colour = [0, 0, 0]
+        color = [0, 0, 0]
         for bit in range(24):
-            colour[bit % 3] |= (index >> bit & 1) << 7 - bit // 3
-        colours.append(colour)
-    return colours
+            color[bit % 3] |= (index >> bit & 1) << 7 - bit // 3
+        colors.append(color)
+    return colors
 
 
 @DATASETS.register_module()
@@ -55,7 +55,7 @@ class COCOObjectDataset(BaseSegDataset):
 
     METAINFO = {
         'classes': ('background', *COCOStuffDataset.METAINFO['classes'][:_COCO_OBJECTS]),
-        'palette': voc_colours(1 + _COCO_OBJECTS),
+        'palette': voc_colors(1 + _COCO_OBJECTS),
     }
 
     def __init__(self, img_suffix: str = '.jpg', seg_map_suffix: str = '_instanceTrainIds.png', **kwargs) -> None:

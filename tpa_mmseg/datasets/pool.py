@@ -1,4 +1,4 @@
-"""The pool: unlabelled images for the bank. Nothing on this path can read a label."""
+"""The pool: unlabeled images for the bank. Nothing on this path can read a label."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mmseg.registry import DATASETS, TRANSFORMS
 from torch.utils.data import Dataset
 
 from ..errors import TPAError
-from .transforms import harden_pipeline
+from .transforms import add_read_checks
 
 DEFAULT_SIZE = 100
 IMAGE_SUFFIXES = tuple(
@@ -32,7 +32,7 @@ class PoolOptions:
         size: Number of images, drawn without replacement. By default 100, or all where there are fewer.
         fraction: Share of the images instead of a number.
         seed: Decides the draw. Pools of one seed are nested: a smaller one is part of a larger one.
-        files: Exactly these images of the data set, by name or path; a list, or a text file with one per line.
+        files: Exactly these images of the dataset, by name or path; a list, or a text file with one per line.
         folder: Images of this folder (and below) instead of the test set.
         dataset: Changes to the test set's config, for another split.
     """
@@ -56,7 +56,7 @@ class PoolOptions:
         """Indices of the pool among ``count`` images, ascending."""
         if self.size is not None and self.size > count:
             raise TPAError(
-                f'pool.size is {self.size} but the data set has only {count} images: lower it or leave it out.'
+                f'pool.size is {self.size} but the dataset has only {count} images: lower it or leave it out.'
             )
         size = self.size or DEFAULT_SIZE
         if self.fraction is not None:
@@ -66,10 +66,10 @@ class PoolOptions:
 
 
 class Pool(Dataset):
-    """Images of a data set, packed for the model, without their labels.
+    """Images of a dataset, packed for the model, without their labels.
 
     Args:
-        dataset: An MMSegmentation data set that loads no annotations.
+        dataset: An MMSegmentation dataset that loads no annotations.
         indices: Which of its images.
         root: Folder that the images' names are relative to.
     """
@@ -84,7 +84,7 @@ class Pool(Dataset):
 
     def __getitem__(self, item: int) -> dict:
         data = self.dataset[self.indices[item]]
-        # A data set that makes its pictures up may deliver the truth unasked.
+        # A dataset that makes its pictures up may deliver the truth unasked.
         if 'gt_sem_seg' in data['data_samples']:
             del data['data_samples'].gt_sem_seg
         return data
@@ -121,7 +121,7 @@ def _digest(lines: Sequence[str]) -> str:
 
 
 def build_pool(dataset: dict, options: PoolOptions) -> Pool:
-    """Builds the pool from the config of the test data set."""
+    """Builds the pool from the config of the test dataset."""
     config = copy.deepcopy(ConfigDict(dataset))
     if options.dataset is not None:
         config.update(copy.deepcopy(options.dataset))
@@ -135,10 +135,10 @@ def build_pool(dataset: dict, options: PoolOptions) -> Pool:
 
 
 def _leave_labels_out(config: ConfigDict) -> None:
-    """Takes everything that could read a label out of a data set's config, and of those it wraps."""
+    """Takes everything that could read a label out of a dataset's config, and of those it wraps."""
     if 'pipeline' in config:
         config.pipeline = [step for step in config.pipeline if not _reads_labels(step)]
-        harden_pipeline(config.pipeline)
+        add_read_checks(config.pipeline)
     if 'data_prefix' in config:
         config.data_prefix.pop('seg_map_path', None)
     for inner in (config.get('dataset'), *(config.get('datasets') or ())):
@@ -152,7 +152,7 @@ def _reads_labels(step: dict) -> bool:
 
 
 def _folder_config(config: ConfigDict, folder: Path) -> ConfigDict:
-    """A data set of all images below a folder, with the pipeline and classes of another data set."""
+    """A dataset of all images below a folder, with the pipeline and classes of another dataset."""
     if not any(path.suffix in IMAGE_SUFFIXES for path in folder.rglob('*')):
         raise TPAError(f'pool.folder {folder} has no images: give a folder with some.')
     metainfo = DATASETS.build({**config, 'lazy_init': True}).metainfo
@@ -167,7 +167,7 @@ def _folder_config(config: ConfigDict, folder: Path) -> ConfigDict:
 
 
 def _listed(pool: Pool, files: Sequence[str] | str) -> list[int]:
-    """Indices of the images that a list names: by their path in the data set, their name, or their bare stem."""
+    """Indices of the images that a list names: by their path in the dataset, their name, or their bare stem."""
     if isinstance(files, str):
         if not Path(files).is_file():
             raise TPAError(f'pool.files {files} is not a file: give a text file with one image per line, or a list.')
@@ -178,5 +178,5 @@ def _listed(pool: Pool, files: Sequence[str] | str) -> list[int]:
             known.setdefault(key, index)
     unknown = [name for name in files if name not in known]
     if unknown:
-        raise TPAError(f'pool.files names {unknown[0]!r}, which is not in the data set ({len(unknown)} such names).')
+        raise TPAError(f'pool.files names {unknown[0]!r}, which is not in the dataset ({len(unknown)} such names).')
     return sorted({known[name] for name in files})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmcv
 import mmengine.fileio as fileio
-from mmcv.transforms import LoadImageFromFile
+from mmcv.transforms import BaseTransform, LoadImageFromFile
 from mmseg.datasets.transforms import LoadAnnotations, Resize
 from mmseg.registry import TRANSFORMS
 
@@ -13,7 +13,7 @@ from ..errors import TPAError
 
 @TRANSFORMS.register_module()
 class LoadImage(LoadImageFromFile):
-    """``LoadImageFromFile`` whose errors name the image and say what to do. Grey, RGBA and 16-bit become 8-bit BGR."""
+    """``LoadImageFromFile`` whose errors name the image and say what to do. Gray, RGBA and 16-bit become 8-bit BGR."""
 
     def transform(self, results: dict) -> dict:
         path = results['img_path']
@@ -24,7 +24,7 @@ class LoadImage(LoadImageFromFile):
             raise TPAError(
                 f'The image {path} cannot be read ({reason}): bring it back or take it off the list.'
             ) from error
-        # OpenCV fills the missing rest of a JPEG with grey and only warns.
+        # OpenCV fills the missing rest of a JPEG with gray and only warns.
         truncated = not data or (data[:2] == b'\xff\xd8' and data.rfind(b'\xff\xd9') < 0)
         try:
             image = None if truncated else mmcv.imfrombytes(data, flag=self.color_type, backend=self.imdecode_backend)
@@ -66,16 +66,31 @@ class LoadLabels(LoadAnnotations):
             super()._load_seg_map(results)
         except (OSError, AttributeError) as error:  # a file that is no picture decodes to None
             reason = getattr(error, 'strerror', None) or 'not a label picture'
-            raise TPAError(f'The labels {path} cannot be read ({reason}): prepare the data set again.') from error
+            raise TPAError(f'The labels {path} cannot be read ({reason}): prepare the dataset again.') from error
         # mmseg squeezes the labels, which takes the row or column away.
         if results['gt_seg_map'].ndim < 2:
             results['gt_seg_map'] = results['gt_seg_map'].reshape(results['ori_shape'])
 
 
+@TRANSFORMS.register_module()
+class ScoreAtThisSize(BaseTransform):
+    """From here on an image counts as original: hosts give labels of its present size, not of the file's.
+
+    For protocols that resize image and label alike and score the result. Stands after that Resize.
+    """
+
+    def transform(self, results: dict) -> dict:
+        results['ori_shape'] = results['img'].shape[:2]
+        return results
+
+    def __repr__(self) -> str:
+        return f'{type(self).__name__}()'
+
+
 _HARDENED = {'LoadImageFromFile': 'LoadImage', 'Resize': 'SafeResize', 'LoadAnnotations': 'LoadLabels'}
 
 
-def harden_pipeline(pipeline: list[dict]) -> None:
+def add_read_checks(pipeline: list[dict]) -> None:
     """Puts the steps above in the place of their stock versions: the same numbers, clear errors."""
     for step in pipeline:
         step['type'] = _HARDENED.get(step['type'], step['type'])

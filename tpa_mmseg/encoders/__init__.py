@@ -1,6 +1,7 @@
 """Frozen dense encoders: the source of the features that prototypes are made of."""
 
-from .base import Encoder, Normalisation
+from .base import Encoder, PixelNormalization
+from .clip_encoder import CLIPEncoder
 from .timm_encoder import TimmEncoder
 
-__all__ = ['Encoder', 'Normalisation', 'TimmEncoder']
+__all__ = ['CLIPEncoder', 'Encoder', 'PixelNormalization', 'TimmEncoder']

@@ -7,23 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..errors import TPAError
-from ..weights import digest
-from .linear import quicken
-
-_PRECISIONS = {'float32': torch.float32, 'float16': torch.float16, 'bfloat16': torch.bfloat16}
+from ..layers.precision import PRECISIONS
+from ..layers.resize import nearest_multiple, resize
+from ..weights.files import digest
 
 
 @dataclass(frozen=True)
-class Normalisation:
+class PixelNormalization:
     """What a data preprocessor did to the pixels of an image.
 
     Args:
         mean: Subtracted from each channel, in units of 0 to 255; one value for all channels, or one for each.
-        std: Divided by afterwards.
+        std: Divided by afterward.
         rgb: Whether the channels are red, green, blue; otherwise they are blue, green, red.
     """
 
@@ -32,13 +30,13 @@ class Normalisation:
     rgb: bool = True
 
     @classmethod
-    def of(cls, data_preprocessor: nn.Module) -> Normalisation:
+    def of(cls, data_preprocessor: nn.Module) -> PixelNormalization:
         """Reads MMSegmentation's data preprocessor, stock or fork. Images reach it as BGR, as OpenCV reads them."""
         # The maintained fork of mmseg names the attribute with an underscore.
         flipped = getattr(data_preprocessor, 'channel_conversion', None)
         if flipped is None:
             flipped = getattr(data_preprocessor, '_channel_conversion', False)
-        # The buffers exist only where normalisation is enabled.
+        # The buffers exist only where normalization is enabled.
         mean, std = (getattr(data_preprocessor, name, None) for name in ('mean', 'std'))
         if mean is None or std is None:
             return cls(rgb=bool(flipped))
@@ -58,7 +56,7 @@ class Encoder(nn.Module, ABC):
         network: The network; subclasses call it in :meth:`encode`.
         dim: Number D of feature channels.
         patch: Side of the square of pixels behind one feature.
-        mean: Statistics with which the network's input is normalised: RGB, in units of 0 to 1.
+        mean: Statistics with which the network's input is normalized: RGB, in units of 0 to 1.
         std: The same for the standard deviation.
         short_side: Resize an image so that its short side has about this many pixels, instead of taking it at the
             size that the host's pipeline gives it. The aspect ratio is kept.
@@ -82,11 +80,11 @@ class Encoder(nn.Module, ABC):
         precision: str = 'float32',
     ) -> None:
         super().__init__()
-        if precision not in _PRECISIONS:
-            raise TPAError(f'The precision of an encoder is one of {", ".join(_PRECISIONS)}, not {precision!r}.')
+        if precision not in PRECISIONS:
+            raise TPAError(f'The precision of an encoder is one of {", ".join(PRECISIONS)}, not {precision!r}.')
         if short_side is not None and short_side < 1:
             raise TPAError(f'The short_side of an encoder is a number of pixels or None, not {short_side!r}.')
-        self.network = quicken(network.requires_grad_(False))
+        self.network = network.requires_grad_(False)
         self.dim = int(dim)
         self.patch = int(patch)
         self.short_side = short_side
@@ -97,14 +95,14 @@ class Encoder(nn.Module, ABC):
 
     @abstractmethod
     def encode(self, images: Tensor) -> Tensor:
-        """The network itself: (B, 3, H, W) normalised images, sides multiples of the patch, to (B, D, h, w)."""
+        """The network itself: (B, 3, H, W) normalized images, sides multiples of the patch, to (B, D, h, w)."""
 
     @torch.no_grad()
     def dense(self, images: Tensor) -> Tensor:
         """Features of a batch.
 
         Args:
-            images: (B, 3, H, W) images, normalised with the encoder's own statistics, sides multiples of the patch.
+            images: (B, 3, H, W) images, normalized with the encoder's own statistics, sides multiples of the patch.
 
         Returns:
             (B, D, h, w) float32 features.
@@ -113,21 +111,21 @@ class Encoder(nn.Module, ABC):
             raise ValueError(f'{tuple(images.shape[-2:])} is not a multiple of the patch, {self.patch}')
         weight = next(self.network.parameters())
         # Where no autocast is asked for, one around the caller is switched off: float32 means float32.
-        with torch.autocast(weight.device.type, _PRECISIONS[self.precision], enabled=self.precision != 'float32'):
+        with torch.autocast(weight.device.type, PRECISIONS[self.precision], enabled=self.precision != 'float32'):
             return self.encode(images.to(weight)).float()
 
     @torch.no_grad()
-    def forward(self, image: Tensor, normalisation: Normalisation) -> Tensor:
+    def forward(self, image: Tensor, normalization: PixelNormalization) -> Tensor:
         """Features of one image, whole and in one pass.
 
         Args:
             image: (3, H, W) as it comes out of the host's data preprocessor, of any float type.
-            normalisation: What that data preprocessor did to it.
+            normalization: What that data preprocessor did to it.
 
         Returns:
             (D, h, w) float32 features.
         """
-        pixels = normalisation.undo(image.to(self.mean.device))
+        pixels = normalization.undo(image.to(self.mean.device))
         images = ((pixels - self.mean) / self.std)[None]
         return self.dense(resize(images, self.input_size(*image.shape[-2:])))[0]
 
@@ -151,15 +149,3 @@ class Encoder(nn.Module, ABC):
     def train(self, mode: bool = True) -> Encoder:
         """Encoders are frozen: they stay in evaluation mode."""
         return super().train(False)
-
-
-def nearest_multiple(side: float, patch: int) -> int:
-    """The multiple of ``patch`` nearest to ``side``, at least one patch; half-way between two, the larger."""
-    return max(1, int(side / patch + 0.5)) * patch
-
-
-def resize(images: Tensor, size: tuple[int, int]) -> Tensor:
-    """Bilinear resize of (B, 3, H, W) images without antialiasing, the images themselves where the size is right."""
-    if tuple(images.shape[-2:]) == tuple(size):
-        return images
-    return F.interpolate(images, size=tuple(size), mode='bilinear', align_corners=False)

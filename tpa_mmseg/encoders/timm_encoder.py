@@ -15,9 +15,10 @@ from timm.models.vision_transformer_sam import VisionTransformerSAM
 from torch import Tensor, nn
 
 from ..errors import TPAError
-from .base import Encoder, resize
-from .feed_forward import feed_forward, residual
-from .position import RULES, PositionTable, rule_of_family
+from ..layers.feed_forward import feed_forward, residual
+from ..layers.position import RULES, PositionTable, rule_of_family
+from ..layers.resize import resize
+from .base import Encoder
 from .timm_models import build_network, full_name
 
 
@@ -34,7 +35,7 @@ class TimmEncoder(Encoder):
             timm's format or that of the original release; False for random weights.
         position: How the position table is resized to the image's grid: a key of
             :data:`~tpa_mmseg.encoders.position.RULES`, or ``'auto'`` for the rule of the model's family.
-        mean: Statistics with which the network's input is normalised, in units of 0 to 1; those of the weights unless
+        mean: Statistics with which the network's input is normalized, in units of 0 to 1; those of the weights unless
             given, ImageNet's for a dict.
         std: The same for the standard deviation.
         short_side: As in :class:`Encoder`.

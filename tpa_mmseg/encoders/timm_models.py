@@ -16,7 +16,16 @@ from timm.models.vision_transformer_sam import VisionTransformerSAM
 from torch import Tensor, nn
 
 from ..errors import TPAError
-from ..weights import SUFFIXES, does_not_fit, explain_download, find, load_into, load_state_dict, misfit, weights_dir
+from ..weights.files import (
+    SUFFIXES,
+    does_not_fit,
+    explain_download,
+    find,
+    load_into,
+    load_state_dict,
+    misfit,
+    weights_dir,
+)
 
 # What files hold beyond an encoder: classifiers, poolings, MAE's decoder and the tokens that stand for masked patches.
 _BEYOND_ENCODER = ('head', 'fc_norm', 'attn_pool', 'decoder', 'mask_token')

@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from ..core import PrototypeBank
 from ..datasets import Pool
-from ..errors import TPAError, sentence
+from ..errors import TPAError, user_message
 from ..segmentors import TPASegmentor
 
 
@@ -48,7 +48,7 @@ def _fold_in(model: TPASegmentor, share: Pool, bank: PrototypeBank, workers: int
 
 def _raise_together(error: Exception | None) -> None:
     """Raises on every rank if any rank failed, so that none waits for the others for ever."""
-    failed = [text for text in dist.all_gather_object(None if error is None else sentence(error)) if text]
+    failed = [text for text in dist.all_gather_object(None if error is None else user_message(error)) if text]
     if error is not None:
         raise error
     if failed:

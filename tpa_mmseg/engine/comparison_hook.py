@@ -12,7 +12,7 @@ from mmseg.registry import HOOKS
 from mmseg.structures import SegDataSample
 
 from ..errors import TPAError
-from ..utils import atomic_write
+from ..io import atomic_write
 from ..visualization import comparison, picture_names, read_image
 
 
@@ -24,7 +24,7 @@ class ComparisonHook(Hook):
 
     Args:
         out_dir: Where to write. Images of several folders keep their folders.
-        max_images: Only the first so many images of the data set; by default all.
+        max_images: Only the first so many images of the dataset; by default all.
         ignore_index: Label of the truth that says nothing.
     """
 

@@ -64,7 +64,7 @@ def _first_slurm_node() -> str:
 class TestOnlyWrapper(nn.Module):
     """Takes the place of DistributedDataParallel, which refuses a model without trainable parameters.
 
-    Every rank holds the same frozen model, so there is nothing to synchronise.
+    Every rank holds the same frozen model, so there is nothing to synchronize.
     """
 
     __test__ = False  # not a pytest class

@@ -12,7 +12,7 @@ from mmseg.registry import HOOKS
 
 from ..evaluation import HostTPAMetric, summary
 from ..hosts import Host
-from ..utils import atomic_write
+from ..io import atomic_write
 from .distributed import unwrap
 
 

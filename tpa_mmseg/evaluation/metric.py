@@ -17,7 +17,7 @@ from PIL import Image
 from torch import Tensor
 
 from ..errors import TPAError
-from ..utils import atomic_write
+from ..io import atomic_write
 from .summary import SCORES
 
 
@@ -121,7 +121,7 @@ class HostTPAMetric(BaseMetric):
         lowest, highest = truth.masked_fill(ignored, 0).aminmax()
         if lowest < 0 or highest >= self.num_classes:
             raise TPAError(
-                f'The ground truth of {image} has label {int(lowest if lowest < 0 else highest)}, but the data set '
+                f'The ground truth of {image} has label {int(lowest if lowest < 0 else highest)}, but the dataset '
                 f'names {self.num_classes} classes (0 to {self.num_classes - 1}, {self.ignore_index} is ignored): '
                 'check its classes and reduce_zero_label.'
             )
@@ -154,7 +154,7 @@ class HostTPAMetric(BaseMetric):
 
     def _write_labels(self, sample: dict, prediction: Tensor) -> None:
         labels = prediction.cpu().numpy()
-        # The files of a data set that reduces label zero count from one, and so do its test servers.
+        # The files of a dataset that reduces label zero count from one, and so do its test servers.
         if sample.get('reduce_zero_label', False):
             labels = labels + 1
         labels = labels.astype(np.uint16 if self.num_classes > 255 else np.uint8)

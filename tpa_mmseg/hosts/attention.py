@@ -11,20 +11,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-
-def attend(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None, scale: float | None = None) -> Tensor:
-    """``softmax(scale * q k^T + bias) v``: (B, heads, T, d).
-
-    Args:
-        q, k, v: Queries, keys and values.
-        bias: Added to the scores after their scale, broadcastable to (B, heads, T, T); rounded to the type of ``q``.
-        scale: Of the scores, by default ``1 / sqrt(d)``.
-    """
-    bias = None if bias is None else bias.to(q.dtype)
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, scale=scale)
+from ..layers.attention import attend
 
 
 def query_key(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None, scale: float | None = None) -> Tensor:
@@ -52,7 +41,7 @@ def identity(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None, scale:
     return v
 
 
-def neighbours_only(q: Tensor, k: Tensor, v: Tensor, bias: Tensor, scale: float | None = None) -> Tensor:
+def neighbors_only(q: Tensor, k: Tensor, v: Tensor, bias: Tensor, scale: float | None = None) -> Tensor:
     """NACLIP's ablation without content: the Gaussian prior, as large as an image's scores are on average.
 
     ``softmax(c * bias) v`` with ``c`` the mean over heads and token pairs of ``scale * |q_i| |k_j|``.
@@ -65,7 +54,7 @@ def neighbours_only(q: Tensor, k: Tensor, v: Tensor, bias: Tensor, scale: float 
 
 @lru_cache(maxsize=4)
 def gaussian_prior(grid: tuple[int, int], std: float, device: str = 'cpu') -> Tensor:
-    """NACLIP's neighbourhood: how near two patches are, one on the diagonal.
+    """NACLIP's neighborhood: how near two patches are, one on the diagonal.
 
     Args:
         grid: Height and width of the patch grid.
@@ -101,5 +90,5 @@ STRATEGIES = {
     'csa': Strategy(correlative),
     'identity': Strategy(identity, 'v'),
     'naclip': Strategy(key_key, 'kv', gaussian=True),
-    'nonly': Strategy(neighbours_only, gaussian=True),
+    'nonly': Strategy(neighbors_only, gaussian=True),
 }

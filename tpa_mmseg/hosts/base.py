@@ -14,11 +14,12 @@ from torch import Tensor, nn
 
 from ..core import ScoreMap
 from ..errors import TPAError
-from ..weights import digest
-from .class_meta import KnowsItsClasses
+from ..weights.files import digest
+from .batch import image_name
+from .class_meta import ClassMetaMixin
 
 
-class Host(KnowsItsClasses, BaseSegmentor):
+class Host(ClassMetaMixin, BaseSegmentor):
     """A frozen segmentor that gives class probabilities. It runs alone, or inside a TPASegmentor.
 
     Args:
@@ -74,12 +75,12 @@ class Host(KnowsItsClasses, BaseSegmentor):
         return samples
 
     def check_classes(self, dataset_meta: dict) -> None:
-        """Raises TPAError where a data set has another number of classes."""
+        """Raises TPAError where a dataset has another number of classes."""
         classes = dataset_meta.get('classes') or ()
         if len(classes) != self.num_classes:
             raise TPAError(
-                f'The host {type(self).__name__} has {self.num_classes} classes but the data set has '
-                f'{len(classes)}: give the host the class names of this data set, or test it on its own.'
+                f'The host {type(self).__name__} has {self.num_classes} classes but the dataset has '
+                f'{len(classes)}: give the host the class names of this dataset, or test it on its own.'
             )
 
     def reset(self) -> None:
@@ -118,23 +119,3 @@ class Host(KnowsItsClasses, BaseSegmentor):
 def build_preprocessor(data_preprocessor: dict | nn.Module | None) -> nn.Module | None:
     """Builds it from mmseg's registry; mmengine alone would look in its own when no default scope is set."""
     return MODELS.build(data_preprocessor) if isinstance(data_preprocessor, dict) else data_preprocessor
-
-
-def original_size(image: Tensor, sample: SegDataSample | None) -> tuple[int, int]:
-    """Height and width that labels of an image must have. Args: image (3, H, W)."""
-    shape = None if sample is None else sample.metainfo.get('ori_shape')
-    return tuple(int(side) for side in (shape or image.shape[-2:])[:2])
-
-
-def image_name(sample: SegDataSample | None) -> str:
-    """How to name an image in a message."""
-    path = None if sample is None else sample.metainfo.get('img_path')
-    return str(path) if path else 'an image without a file name'
-
-
-def split_batch(
-    inputs: Tensor | Sequence[Tensor], data_samples: Sequence[SegDataSample] | None
-) -> list[tuple[Tensor, SegDataSample | None]]:
-    """Pairs every (3, H, W) image of a batch with its sample."""
-    samples = [None] * len(inputs) if data_samples is None else data_samples
-    return list(zip(inputs, samples, strict=True))

@@ -1,4 +1,4 @@
-"""``dataset_meta``, names and colours of the classes, of a model that has no checkpoint to read them from."""
+"""``dataset_meta``, names and colors of the classes, of a model that has no checkpoint to read them from."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from mmseg.registry import DATASETS
 
-from ..visualization.colours import class_colours
+from ..datasets.palette import class_palette
 
 
-class KnowsItsClasses:
+class ClassMetaMixin:
     """A model whose classes follow from its config: MMSegmentation's API paints and names them right.
 
-    Classes that a data set brought (:meth:`keep_meta`) come first, then those of the data set in the config that
+    Classes that a dataset brought (:meth:`keep_meta`) come first, then those of the dataset in the config that
     ``init_model`` and ``MMSegInferencer`` leave in ``cfg``, then the names the host was given.
     """
 
@@ -20,13 +20,13 @@ class KnowsItsClasses:
     _meta: dict | None = None
 
     def keep_meta(self, meta: Mapping) -> None:
-        """Uses the classes of a data set from now on."""
+        """Uses the classes of a dataset from now on."""
         self._meta = dict(meta)
 
     def own_names(self) -> Sequence[str] | None:
         """The names that the model, or the host within it, was built with; None where it was built without."""
         inner = getattr(self, 'host', None)
-        return inner.own_names() if isinstance(inner, KnowsItsClasses) else None
+        return inner.own_names() if isinstance(inner, ClassMetaMixin) else None
 
     @property
     def dataset_meta(self) -> dict | None:
@@ -44,13 +44,13 @@ class KnowsItsClasses:
 
 
 def meta_of_names(names: Sequence[str], palette: Sequence[Sequence[int]] | None = None) -> dict:
-    """Names with colours; well separated ones where the palette does not fit."""
-    colours = class_colours(len(names), palette)
-    return {'classes': tuple(names), 'palette': [[int(value) for value in colour] for colour in colours]}
+    """Names with colors; well separated ones where the palette does not fit."""
+    colors = class_palette(len(names), palette)
+    return {'classes': tuple(names), 'palette': [[int(value) for value in color] for color in colors]}
 
 
 def meta_of_config(cfg: Mapping | None, num_classes: int | None) -> dict | None:
-    """The classes of the test data set that a config names, which need not be here; None where they do not fit."""
+    """The classes of the test dataset that a config names, which need not be here; None where they do not fit."""
     dataset = ((cfg or {}).get('test_dataloader') or {}).get('dataset')
     for find in (_stated_meta, _built_meta) if dataset else ():
         meta = find(dataset)
@@ -61,15 +61,15 @@ def meta_of_config(cfg: Mapping | None, num_classes: int | None) -> dict | None:
 
 
 def _stated_meta(dataset: Mapping) -> Mapping:
-    """What the class of a data set, or its config, says."""
+    """What the class of a dataset, or its config, says."""
     kind = dataset.get('type')
     kind = DATASETS.get(kind) if isinstance(kind, str) else kind
     return {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
 
 
 def _built_meta(dataset: Mapping) -> Mapping:
-    """What a data set says whose classes depend on its options; nothing where its files are not here."""
+    """What a dataset says whose classes depend on its options; nothing where its files are not here."""
     try:
         return DATASETS.build({**dataset, 'lazy_init': True}).metainfo
-    except Exception:  # each data set has its own way to miss its files
+    except Exception:  # each dataset has its own way to miss its files
         return {}

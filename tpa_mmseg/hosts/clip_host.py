@@ -13,15 +13,16 @@ import torch.nn.functional as F
 from mmseg.structures import SegDataSample
 from torch import Tensor
 
+from ..clip.names import ClassNames
+from ..clip.source import CLIPSpec
+from ..clip.text import IMAGENET_TEMPLATES, query_features, read_features
 from ..core import DecisionRule, QueryScores, Resized, RowSource, ScoreMap
 from ..core.scores import band_ranges
 from ..errors import TPAError
-from .base import Host, original_size, split_batch
-from .class_names import ClassNames
-from .clip_loading import CLIPSource
+from ..options import one_of
+from .base import Host
+from .batch import original_size, split_batch, unpad
 from .pamr import refine_
-from .segmentor_host import unpad
-from .text import IMAGENET_TEMPLATES, query_features, read_features
 from .windows import Sliding, StitchedWindows, run_on_windows
 
 #: What a plug-in may score the windows of images with, in the place of :meth:`CLIPHost.score_windows`.
@@ -36,7 +37,7 @@ class CLIPHost(Host):
     """A frozen CLIP whose patch features are compared with text. Subclasses say how the features are made.
 
     Args:
-        clip: ``dict(model=, pretrained=, precision=)``, see :class:`CLIPSource`.
+        clip: ``dict(model=, pretrained=, precision=)``, see :class:`CLIPSpec`.
         class_names: File or list of the classes' names, see :meth:`ClassNames.read`.
         text_features: Ready-made query features instead, see :func:`read_features`.
         query_to_class: Class of each ready-made query, if neither the class names nor the file say so.
@@ -46,11 +47,11 @@ class CLIPHost(Host):
         area_thd: Classes that win at most this share of all foreground pixels are struck out.
         slide_crop: Side of a window, 0 for the whole image.
         slide_stride: Step between windows.
-        padding: Windows are zero-padded, centred, to a multiple of this number of pixels, or of a ``'patch'``.
+        padding: Windows are zero-padded, centered, to a multiple of this number of pixels, or of a ``'patch'``.
         upsamplings: For whole images: 1 straight from patches to the original size, 2 by way of the network's input.
         window_batch: Windows (of one image or several) per call of the network.
         pamr_steps: Steps of mask refinement at the original size, 0 for none.
-        pamr_dilations: Distances of the neighbours in it.
+        pamr_dilations: Distances of the neighbors in it.
         position: Rule of the position embedding, see :class:`CLIPTower`.
         **kwargs: As for :class:`Host`.
     """
@@ -76,7 +77,7 @@ class CLIPHost(Host):
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
-        source = CLIPSource.of(clip)
+        source = CLIPSpec.of(clip)
         self.tower = source.tower(position)
         self.statistics = source.mean, source.std
         self.sliding = Sliding(slide_crop, slide_stride, self._multiple(padding))
@@ -119,8 +120,8 @@ class CLIPHost(Host):
             raise TPAError(f'query_to_class must name every class from 0 to {found - 1}.')
         if self.num_classes not in (None, found):
             raise TPAError(
-                f'The data set has {self.num_classes} classes, but class_names gives {found}: '
-                'name every class, in the order of the data set.'
+                f'The dataset has {self.num_classes} classes, but class_names gives {found}: '
+                'name every class, in the order of the dataset.'
             )
         self.num_classes = found
         if self.rule.prob_thd > 0 and names is not None and not names.looks_like_background:
@@ -140,7 +141,7 @@ class CLIPHost(Host):
 
     @abstractmethod
     def features(self, images: Tensor) -> Tensor:
-        """(B, 3, h, w) windows -> (B, E, gh, gw) features in the space of the text, not normalised."""
+        """(B, 3, h, w) windows -> (B, E, gh, gw) features in the space of the text, not normalized."""
 
     def patch_scores(self, images: Tensor) -> Tensor:
         """(B, 3, h, w) windows -> (B, Q, gh, gw) float32 cosines with the text, each window on its own."""
@@ -152,7 +153,7 @@ class CLIPHost(Host):
         """(B, E, gh, gw) features -> (B, Q, gh, gw) cosines with the text, always in float32.
 
         Args:
-            features: Not normalised.
+            features: Not normalized.
             text: (Q, E) unit vectors, by default those of the host's queries.
         """
         unit = F.normalize(features.float(), dim=1)
@@ -233,15 +234,3 @@ class CLIPHost(Host):
 
     def fingerprint(self) -> dict:
         return {**super().fingerprint(), **self.settings()}
-
-
-def one_of(name: str, value: object, allowed: Sequence) -> object:
-    """The value of an option, or a sentence that says which values it may have."""
-    if value not in allowed:
-        raise TPAError(f'{name} must be one of {", ".join(map(str, allowed))}, not {value!r}.')
-    return value
-
-
-def as_map(tokens: Tensor, grid: tuple[int, int]) -> Tensor:
-    """(B, h w, E) patch tokens -> (B, E, h, w)."""
-    return tokens.transpose(1, 2).unflatten(2, grid)

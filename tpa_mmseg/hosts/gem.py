@@ -7,11 +7,12 @@ from mmseg.registry import MODELS
 from open_clip.transformer import ResidualAttentionBlock
 from torch import Tensor
 
-from ..encoders.feed_forward import residual
+from ..clip.tower import finish_block, heads, merge_heads
 from ..errors import TPAError
-from .attention import attend
-from .clip_host import CLIPHost, as_map
-from .clip_tower import finish_block, heads, merge_heads
+from ..layers.attention import attend
+from ..layers.feed_forward import residual
+from .clip_host import CLIPHost
+from .windows import as_map
 
 
 @MODELS.register_module()
@@ -20,8 +21,8 @@ class GEM(CLIPHost):
 
     Args:
         depth: The last ``depth - 1`` blocks write to the path.
-        iterations: How often queries, keys and values are normalised and attend to themselves before they mix values.
-        temperature: Of the self-self attention, by default the mean length of a block's normalised tokens times
+        iterations: How often queries, keys and values are normalized and attend to themselves before they mix values.
+        temperature: Of the self-self attention, by default the mean length of a block's normalized tokens times
             ``1 / sqrt(d)``, for each image on its own.
         residual: The path starts as the tokens that enter the first of these blocks and each block adds to it.
             Otherwise only what the last block writes counts.
@@ -89,7 +90,7 @@ class GEM(CLIPHost):
             for side in (q, k, v):
                 for _ in range(self.iterations):
                     side = scaled(side)
-                    # Mixing what is scaled is right too: the next step normalises the mixture.
+                    # Mixing what is scaled is right too: the next step normalizes the mixture.
                     side = attend(side, side, side, scale=1.0)
                 side = scaled(side)
                 mixed = mixed + attend(side, side, v, scale=1.0)

@@ -7,11 +7,11 @@ import torch.nn.functional as F
 from mmseg.registry import MODELS
 from torch import Tensor
 
+from ..clip.tower import heads, merge_heads
 from ..core import QueryScores, Resized, RowSource, ScoreMap
 from ..errors import TPAError
-from .clip_host import as_map
-from .clip_hosts import LastBlockHost
-from .clip_tower import heads, merge_heads
+from .last_block import LastBlockHost
+from .windows import as_map
 
 # Both refinements read softmax scores at CLIP's own scale; a query that is left out gets this cosine.
 _SCALE = 100.0
@@ -28,7 +28,7 @@ class MaskCLIP(LastBlockHost):
         pd_thresh: Prompt denoising: queries whose softmax score stays below it in the whole image are left out. The
             paper has 0.5; 0 turns it off.
         ks_thresh: Key smoothing: patches whose best softmax score is below it take the scores of patches with similar
-            keys. 1 smooths all patches; 0 turns it off. Keys are normalised over patches, as in the original.
+            keys. 1 smooths all patches; 0 turns it off. Keys are normalized over patches, as in the original.
         **kwargs: As for :class:`LastBlockHost`.
     """
 

@@ -1,4 +1,4 @@
-"""Pixel-adaptive mask refinement: scores flow between pixels of similar colour."""
+"""Pixel-adaptive mask refinement: scores flow between pixels of similar color."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def refine_(scores: Tensor, image: Tensor, steps: int, dilations: Sequence[int])
 
     Args:
         scores: (Q, H, W) float32 scores, changed in place.
-        image: (3, H, W) image that guides the refinement, normalised as the network sees it.
-        steps: How often scores flow to their neighbours.
-        dilations: Distances of the eight neighbours.
+        image: (3, H, W) image that guides the refinement, normalized as the network sees it.
+        steps: How often scores flow to their neighbors.
+        dilations: Distances of the eight neighbors.
 
     Returns:
         The scores.
@@ -32,28 +32,28 @@ def refine_(scores: Tensor, image: Tensor, steps: int, dilations: Sequence[int])
         for _ in range(steps):
             padded = _pad(chunk, dilations)
             chunk.zero_()
-            for weight, shifted in zip(weights, _neighbours(padded, dilations, chunk.shape[-2:]), strict=True):
+            for weight, shifted in zip(weights, _neighbors(padded, dilations, chunk.shape[-2:]), strict=True):
                 chunk.addcmul_(shifted, weight)
     return scores
 
 
 def affinities(image: Tensor, dilations: Sequence[int]) -> Tensor:
-    """How much of each neighbour a pixel takes: (8 * len(dilations), H, W), summing to one over neighbours.
+    """How much of each neighbor a pixel takes: (8 * len(dilations), H, W), summing to one over neighbors.
 
-    The nearer a neighbour's colour, measured in a tenth of the local standard deviation, the more.
+    The nearer a neighbor's color, measured in a tenth of the local standard deviation, the more.
     """
     height, width = image.shape[-2:]
     padded = _pad(image, dilations)
     out = image.new_empty(8 * len(dilations), height, width)
     for top in range(0, height, _BAND_ROWS):
         bottom = min(top + _BAND_ROWS, height)
-        centre = image[:, top:bottom]
+        center = image[:, top:bottom]
         around = padded[:, top : bottom + 2 * max(dilations)]
-        neighbours = torch.stack(list(_neighbours(around, dilations, centre.shape[-2:])))
-        # The centre counts once per dilation. In flat regions the deviation is rounding noise, which the affinities
+        neighbors = torch.stack(list(_neighbors(around, dilations, center.shape[-2:])))
+        # The center counts once per dilation. In flat regions the deviation is rounding noise, which the affinities
         # blow up: it is taken over the samples themselves, in float32, as the original does.
-        deviation = torch.cat((neighbours, centre.expand(len(dilations), -1, -1, -1))).std(0)
-        distance = neighbours.sub_(centre).abs_().div_(1e-8 + 0.1 * deviation).mean(1)
+        deviation = torch.cat((neighbors, center.expand(len(dilations), -1, -1, -1))).std(0)
+        distance = neighbors.sub_(center).abs_().div_(1e-8 + 0.1 * deviation).mean(1)
         out[:, top:bottom] = distance.neg_().softmax(0)
     return out
 
@@ -63,8 +63,8 @@ def _pad(maps: Tensor, dilations: Sequence[int]) -> Tensor:
     return F.pad(maps, [max(dilations)] * 4, mode='replicate')
 
 
-def _neighbours(padded: Tensor, dilations: Sequence[int], size: tuple[int, int]) -> Iterator[Tensor]:
-    """Views of a padded (C, H + 2 m, W + 2 m) map, m the largest dilation, shifted to each of its neighbours."""
+def _neighbors(padded: Tensor, dilations: Sequence[int], size: tuple[int, int]) -> Iterator[Tensor]:
+    """Views of a padded (C, H + 2 m, W + 2 m) map, m the largest dilation, shifted to each of its neighbors."""
     margin, (height, width) = max(dilations), size
     for dilation in dilations:
         for down in (-dilation, 0, dilation):

@@ -9,8 +9,7 @@ import torch.nn.functional as F
 from open_clip.transformer import ResidualAttentionBlock
 from torch import Tensor
 
-from ..encoders.linear import linear
-from .clip_host import as_map
+from .windows import as_map
 
 
 def grid_values(
@@ -29,7 +28,7 @@ def grid_values(
     """
     width = tokens.shape[-1]
     weight, bias = block.attn.in_proj_weight[2 * width :], block.attn.in_proj_bias[2 * width :]
-    values = as_map(linear(block.ln_1(tokens[:, 1:]), weight, bias).float(), grid)
+    values = as_map(F.linear(block.ln_1(tokens[:, 1:]), weight, bias).float(), grid)
     return values if grid == target else F.interpolate(values, target, mode='bilinear')
 
 

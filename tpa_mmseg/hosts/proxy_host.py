@@ -7,8 +7,8 @@ from mmseg.registry import MODELS
 from torch import Tensor
 
 from ..encoders import Encoder
-from ..encoders.base import resize
 from ..errors import TPAError
+from ..layers.resize import resize
 from .clip_host import CLIPHost
 from .proxy_attention import grid_values
 
@@ -57,7 +57,7 @@ class ProxyHost(CLIPHost):
             self.register_buffer(name, torch.tensor(values).view(3, 1, 1), persistent=False)
 
     def pixels(self, images: Tensor) -> Tensor:
-        """CLIP-normalised (..., 3, h, w) images as float32 RGB in 0 to 1, in which zero padding is CLIP's mean."""
+        """CLIP-normalized (..., 3, h, w) images as float32 RGB in 0 to 1, in which zero padding is CLIP's mean."""
         return images.float() * self.clip_std + self.clip_mean
 
     def proxy_features(self, images: Tensor) -> Tensor:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from mmseg.registry import MODELS
 from torch import Tensor
 
-from .clip_host import as_map
-from .open_block import OpenBlock, Plugin, attach
+from .block_parts import BlockParts, Plugin, attach
 from .proxy_attention import mean_cosine, proxy_attention
 from .proxy_host import ProxyHost
+from .windows import as_map
 
 #: DINO ViT-B/8, behind the published numbers.
 DINO = {'type': 'TimmEncoder', 'model': 'vit_base_patch8_224.dino'}
@@ -56,11 +56,11 @@ class ProxyCLIP(ProxyHost):
             proxy: (B, P, gh, gw) features of the proxy.
 
         Returns:
-            (B, E, gh, gw) features in the space of the text, not normalised.
+            (B, E, gh, gw) features in the space of the text, not normalized.
         """
         return self.open_block(images, proxy).features()
 
-    def open_block(self, images: Tensor, proxy: Tensor | None = None) -> OpenBlock:
+    def open_block(self, images: Tensor, proxy: Tensor | None = None) -> BlockParts:
         """CLIP's last block with proxy attention, taken apart. Its heads share the weights, so they count as one.
 
         Args:
@@ -76,7 +76,7 @@ class ProxyCLIP(ProxyHost):
         def finish(mixed: Tensor) -> Tensor:
             return as_map(self.tower.project(self.tower.blocks[-1].attn.out_proj(mixed[:, 0])), grid)
 
-        return OpenBlock(self.values(images, grid).flatten(2).transpose(1, 2)[:, None], grid, mix, finish)
+        return BlockParts(self.values(images, grid).flatten(2).transpose(1, 2)[:, None], grid, mix, finish)
 
     def settings(self) -> dict:
         plugin = {} if self.plugin is None else {'plugin': self.plugin.fingerprint()}

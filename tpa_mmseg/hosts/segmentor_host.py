@@ -17,8 +17,9 @@ from torch import Tensor, nn
 
 from ..core import ClassProbabilities, DecisionRule, QueryScores, Resized, RowSource, ScoreMap
 from ..errors import TPAError
-from ..weights import load_into, load_state_dict
-from .base import Host, original_size, split_batch
+from ..weights.files import load_into, load_state_dict
+from .base import Host
+from .batch import original_size, padding, split_batch, unpad
 
 # Heads that classify masks: their class scores are sums of mask probabilities, not logits.
 _MASK_CLASSIFIERS = ('MaskFormerHead', 'Mask2FormerHead', 'SideAdapterCLIPHead')
@@ -103,7 +104,7 @@ class SegmentorHost(Host):
             isinstance(self.segmentor, EncoderDecoder)
             and type(self.head).predict_by_feat is BaseDecodeHead.predict_by_feat
             and self.segmentor.test_cfg.get('mode', 'whole') == 'whole'
-            and not any(meta.get('flip') or any(_padding(meta)) for meta in metas)
+            and not any(meta.get('flip') or any(padding(meta)) for meta in metas)
         )
         if plain:
             self.head.predict_by_feat = lambda scores, metas: scores
@@ -145,17 +146,6 @@ def _last_head(segmentor: BaseSegmentor) -> nn.Module:
     if head is None:
         raise TPAError(f'{type(segmentor).__name__} has no decode_head: it cannot be a SegmentorHost.')
     return head[-1] if isinstance(head, nn.ModuleList) else head
-
-
-def _padding(meta: dict) -> Sequence[int]:
-    """(left, right, top, bottom) that the data preprocessor added."""
-    return meta.get('img_padding_size', meta.get('padding_size', (0, 0, 0, 0)))
-
-
-def unpad(image: Tensor, meta: dict) -> Tensor:
-    """(..., H, W) without the padding that the data preprocessor added."""
-    left, right, top, bottom = _padding(meta)
-    return image[..., top : image.shape[-2] - bottom, left : image.shape[-1] - right]
 
 
 def _remove_padding_and_flip(scores: Tensor, meta: dict) -> Tensor:

@@ -40,7 +40,7 @@ class Sliding:
     Args:
         crop: Side of a window; 0 takes the whole image.
         stride: Step from window to window. The last one is pulled back to the border.
-        multiple: Zero-pads a window, centred, to a multiple of this side; 1 for no padding. Whole images are never
+        multiple: Zero-pads a window, centered, to a multiple of this side; 1 for no padding. Whole images are never
             padded.
     """
 
@@ -199,3 +199,8 @@ def _resize_matrix(source: int, target: int) -> Tensor:
     matrix[taps.low, column] += 1 - taps.weight.double()
     matrix[taps.high, column] += taps.weight.double()
     return matrix
+
+
+def as_map(tokens: Tensor, grid: tuple[int, int]) -> Tensor:
+    """(B, h w, E) patch tokens -> (B, E, h, w)."""
+    return tokens.transpose(1, 2).unflatten(2, grid)

@@ -1,4 +1,4 @@
-"""The miniature world: a painted, labelled benchmark with tiny networks that were really trained on it."""
+"""The miniature world: a painted, labeled benchmark with tiny networks that were really trained on it."""
 
 from .dataset import MiniatureDataset
 

@@ -64,7 +64,7 @@ FINE, COARSE = (_noise_tile(seed, radius) for seed, radius in ((8, 1), (9, 4)))
 
 
 def sample(tile: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """The noise at real coordinates, between the four neighbours."""
+    """The noise at real coordinates, between the four neighbors."""
     left, top = np.floor(u), np.floor(v)
     a, b = (u - left).astype(np.float32), (v - top).astype(np.float32)
     x, y = left.astype(np.int64) % _TILE, top.astype(np.int64) % _TILE
@@ -75,7 +75,7 @@ def sample(tile: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def soften(image: np.ndarray, share: float) -> np.ndarray:
-    """A little blur: every pixel gives ``share`` of itself to each of its two neighbours, along both axes."""
+    """A little blur: every pixel gives ``share`` of itself to each of its two neighbors, along both axes."""
     for axis in (0, 1):
         before, after = np.roll(image, 1, axis), np.roll(image, -1, axis)
         edge = [slice(None)] * image.ndim

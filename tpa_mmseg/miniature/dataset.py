@@ -1,4 +1,4 @@
-"""MiniatureDataset: scenes of the miniature world as a data set of MMSegmentation."""
+"""MiniatureDataset: scenes of the miniature world as a dataset of MMSegmentation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .world import CLASSES, PALETTE
 
 DEFAULT_SIZE = 300
 BACKGROUND = 'background'
-_BACKGROUND_COLOUR = (200, 200, 200)
+_BACKGROUND_COLOR = (200, 200, 200)
 _PARTS = {'img_path': 'images', 'seg_map_path': 'labels'}
 
 
@@ -33,10 +33,10 @@ class MiniatureDataset(BaseSegDataset):
         **kwargs: As for ``BaseSegDataset``.
     """
 
-    METAINFO = {'classes': CLASSES, 'palette': [list(colour) for colour in PALETTE]}
+    METAINFO = {'classes': CLASSES, 'palette': [list(color) for color in PALETTE]}
     WITH_BACKGROUND = {
         'classes': (BACKGROUND, *THINGS),
-        'palette': [list(colour) for colour in (_BACKGROUND_COLOUR, *PALETTE[len(GROUNDS) :])],
+        'palette': [list(color) for color in (_BACKGROUND_COLOR, *PALETTE[len(GROUNDS) :])],
     }
 
     def __init__(

@@ -75,7 +75,7 @@ class SceneFiles(BaseStorageBackend):
         raise FileNotFoundError(errno.ENOENT, 'the miniature world has pictures only', str(filepath))
 
     def join_path(self, filepath: str | Path, *filepaths: str | Path) -> str:
-        """MMEngine joins a data set's folders to its root with it."""
+        """MMEngine joins a dataset's folders to its root with it."""
         return posixpath.join(str(filepath), *map(str, filepaths))
 
 

@@ -1,6 +1,6 @@
 """Which scenes are for training, for choices, and for the last look.
 
-In training scenes one surface in ten has unusual colours, in the others four in ten: what a network has seldom seen is
+In training scenes one surface in ten has unusual colors, in the others four in ten: what a network has seldom seen is
 what TPA is for.
 """
 
@@ -20,7 +20,7 @@ class Split:
     Attributes:
         first: The seed of its first scene; the others follow.
         most: How many scenes it may have without reaching the next split.
-        unusual: Probability of unusual colours.
+        unusual: Probability of unusual colors.
     """
 
     first: int

@@ -1,4 +1,4 @@
-"""How each class looks: a pattern between two colours, the colours, and the outline of a thing."""
+"""How each class looks: a pattern between two colors, the colors, and the outline of a thing."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .arithmetic import COARSE, FINE, angle, ramp, rotation, sample, sine
 GROUNDS = ('grass', 'water', 'sand', 'brick', 'wood', 'cloud')
 THINGS = ('zebra', 'ladybug', 'chessboard', 'flower', 'wheel', 'target', 'star', 'net')
 
-# The two colours of a class as it usually looks: hue, saturation and value, each from 0 to 1.
-COLOURS = {
+# The two colors of a class as it usually looks: hue, saturation and value, each from 0 to 1.
+COLORS = {
     'grass': ((0.30, 0.75, 0.55), (0.24, 0.60, 0.25)),
     'water': ((0.58, 0.70, 0.75), (0.60, 0.80, 0.40)),
     'sand': ((0.12, 0.40, 0.88), (0.10, 0.50, 0.62)),
@@ -92,7 +92,7 @@ _PLANE: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = 
 
 
 def pattern(name: str, x: np.ndarray, y: np.ndarray, rng: Generator, radius: float | None = None) -> np.ndarray:
-    """(H, W) share of a class's second colour, from 0 to 1.
+    """(H, W) share of a class's second color, from 0 to 1.
 
     Args:
         name: The class.
@@ -156,23 +156,23 @@ def _distance(u: np.ndarray, v: np.ndarray) -> np.ndarray:
     return np.sqrt(u * u + v * v)
 
 
-def colours(name: str, rng: Generator, unusual: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The two RGB colours of a surface. An unusual one has other hues, paler or stronger; some swap the two."""
-    first, second = (np.array(colour) for colour in COLOURS[name])
+def colors(name: str, rng: Generator, unusual: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The two RGB colors of a surface. An unusual one has other hues, paler or stronger; some swap the two."""
+    first, second = (np.array(color) for color in COLORS[name])
     if unusual:
         turn = rng.uniform(0.15, 0.85)
         fade = rng.uniform(0.5, 1.1)
-        for colour, hue in ((first, turn), (second, turn + rng.normal(0, 0.05))):
-            colour[0] += hue
-            colour[1] = min(max(colour[1], 0.15), 0.9) * fade
+        for color, hue in ((first, turn), (second, turn + rng.normal(0, 0.05))):
+            color[0] += hue
+            color[1] = min(max(color[1], 0.15), 0.9) * fade
         if rng.random() < 0.3:
             first, second = second, first
     spread = np.array([0.015, 0.06, 0.06])
     return _rgb(first + rng.normal(0, 1, 3) * spread), _rgb(second + rng.normal(0, 1, 3) * spread)
 
 
-def _rgb(colour: np.ndarray) -> np.ndarray:
-    """RGB of a colour given by hue, saturation and value."""
-    hue, saturation, value = float(colour[0]) % 1 * 6, *np.clip(colour[1:], 0, 1)
+def _rgb(color: np.ndarray) -> np.ndarray:
+    """RGB of a color given by hue, saturation and value."""
+    hue, saturation, value = float(color[0]) % 1 * 6, *np.clip(color[1:], 0, 1)
     distance = np.abs((hue - np.array([0.0, 2.0, 4.0]) + 3) % 6 - 3)
     return (value * (1 - saturation * np.clip(distance - 1, 0, 1))).astype(np.float32)

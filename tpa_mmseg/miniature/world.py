@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from .arithmetic import COARSE, sample, soften
-from .textures import GROUNDS, THINGS, colours, outline, pattern
+from .textures import GROUNDS, THINGS, colors, outline, pattern
 
 CLASSES = GROUNDS + THINGS
 
@@ -43,7 +43,7 @@ class Scene:
         image: (H, W, 3) uint8 RGB.
         labels: (H, W) uint8 index in :data:`CLASSES`, :data:`IGNORED` on the clutter.
         regions: (H, W) uint8 index of the single surface or thing, without regard to its class.
-        unusual: (H, W) bool, where the surface or thing has unusual colours.
+        unusual: (H, W) bool, where the surface or thing has unusual colors.
     """
 
     image: np.ndarray
@@ -70,16 +70,16 @@ class _Canvas:
         window: tuple[slice, slice],
         mask: np.ndarray,
         name: str,
-        centre: tuple[float, float],
+        center: tuple[float, float],
         rng: Generator,
         unusual: bool,
         radius: float | None = None,
     ) -> None:
         """Paints one surface or thing where ``mask``, of the window's size, holds."""
-        x = (self.x[window] - np.float32(centre[0])) / np.float32(self.scale)
-        y = (self.y[window] - np.float32(centre[1])) / np.float32(self.scale)
+        x = (self.x[window] - np.float32(center[0])) / np.float32(self.scale)
+        y = (self.y[window] - np.float32(center[1])) / np.float32(self.scale)
         share = pattern(name, x, y, rng, radius)[mask].astype(np.float32)[:, None]
-        first, second = colours(name, rng, unusual)
+        first, second = colors(name, rng, unusual)
         pixels = first + share * (second - first)
         if radius is not None:  # light from the upper left
             pixels = pixels * (1.08 - 0.25 * np.clip((x * 0.6 + y * 0.8) / np.float32(radius), -1, 1))[mask][:, None]
@@ -95,7 +95,7 @@ def paint(seed: int, unusual: float = 0.4, size: tuple[int, int] | None = None) 
 
     Args:
         seed: Decides everything.
-        unusual: Probability that a surface or thing has colours that its class seldom has.
+        unusual: Probability that a surface or thing has colors that its class seldom has.
         size: Height and width; one of :data:`SIZES` by the seed unless given.
     """
     rng = np.random.default_rng(seed)
@@ -164,7 +164,7 @@ def _clutter(canvas: _Canvas, rng: Generator) -> None:
 
 
 def _photograph(canvas: _Canvas, rng: Generator) -> np.ndarray:
-    """Uneven light, a colour cast, a tone curve, a little blur and noise."""
+    """Uneven light, a color cast, a tone curve, a little blur and noise."""
     height, width = canvas.labels.shape
     slope = rng.uniform(-0.35, 0.35, 2).astype(np.float32)
     light = 1 + slope[0] * (canvas.x / np.float32(width) - 0.5) + slope[1] * (canvas.y / np.float32(height) - 0.5)

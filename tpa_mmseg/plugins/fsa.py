@@ -1,6 +1,6 @@
 """FSA: the predictions of a host say which patches should attend to each other, and are fed back into its attention.
 
-Written from the formulas; the original repository has no licence and nothing of it is used here. It works inside
+Written from the formulas; the original repository has no license and nothing of it is used here. It works inside
 ProxyCLIP only. Inside SCLIP, ClearCLIP, MaskCLIP and the other hosts that change CLIP's last block, this is **our
 reading** of the paper: A_p is the host's own attention, head by head and with its class token, and all else is as in
 ProxyCLIP, the scales included.
@@ -15,8 +15,8 @@ from mmseg.registry import MODELS
 from torch import Tensor
 
 from ..errors import TPAError
+from ..hosts.block_parts import BlockParts, Plugin
 from ..hosts.clip_host import CLIPHost
-from ..hosts.open_block import OpenBlock, Plugin
 
 # Floats of the rows of B that exist at the same time.
 _CHUNK_ELEMENTS = 1 << 22
@@ -47,7 +47,7 @@ class FSA(Plugin):
     def features(self, host: CLIPHost, images: Tensor) -> Tensor:
         return self.refine(host.open_block(images), host.cosines)
 
-    def refine(self, block: OpenBlock, cosines: Callable[[Tensor], Tensor]) -> Tensor:
+    def refine(self, block: BlockParts, cosines: Callable[[Tensor], Tensor]) -> Tensor:
         """The features of a host with FSA inside.
 
         Args:
@@ -55,7 +55,7 @@ class FSA(Plugin):
             cosines: (B, E, h, w) features -> (B, Q, h, w) cosines with the text.
 
         Returns:
-            (B, E, h, w) features, not normalised.
+            (B, E, h, w) features, not normalized.
         """
         values = block.values
         mixed = block.mix(values)
@@ -64,7 +64,7 @@ class FSA(Plugin):
         of_mixed, of_values = self._attend(block, scores, torch.cat((mixed, values), 3)).chunk(2, 3)
         return block.finish((of_mixed + block.mix(of_values.to(values.dtype)) + of_values) / 3)
 
-    def isolated_scores(self, block: OpenBlock, mixed: Tensor, cosines: Callable[[Tensor], Tensor]) -> Tensor:
+    def isolated_scores(self, block: BlockParts, mixed: Tensor, cosines: Callable[[Tensor], Tensor]) -> Tensor:
         """Scores of the host minus those of uniform attention.
 
         Args:
@@ -78,7 +78,7 @@ class FSA(Plugin):
         own, without = (cosines(block.finish(each)).flatten(2).transpose(1, 2) for each in (mixed, uniform))
         return self.patch_scale * own - self.uniform_scale * without
 
-    def _attend(self, block: OpenBlock, scores: Tensor, values: Tensor) -> Tensor:
+    def _attend(self, block: BlockParts, scores: Tensor, values: Tensor) -> Tensor:
         """Applies B to (B, heads, T, d) values; tokens before the patches keep theirs."""
         out = values.float().clone()
         # The pruning is hard, so everything is computed in float32, whatever the precision of the networks.

@@ -1,6 +1,6 @@
 """LAME: labels that agree with the classifier and, among similar features, with each other.
 
-The licence of the original implementation forbids commercial use. This one is written from the formulas of the method
+The license of the original implementation forbids commercial use. This one is written from the formulas of the method
 and contains nothing of it.
 """
 
@@ -14,8 +14,8 @@ from torch import Tensor
 
 from ..errors import TPAError
 from ..hosts import CLIPHost
-from ..hosts.clip_host import one_of
-from .rescoring import Rescoring
+from ..options import one_of
+from .rescoring import RescoringWrapper
 
 _ITERATIONS = 100
 _TOLERANCE = 1e-8
@@ -25,36 +25,36 @@ _FLOOR = 1e-10  # keeps the logarithm of a probability finite
 def squared_distances(features: Tensor) -> Tensor:
     """(N, E) features -> (N, N) squared distances of all pairs, by one product."""
     # Dense features lie close together: about their mean, little is lost in the difference of large numbers.
-    centred = features - features.mean(0)
-    lengths = centred.square().sum(1)
-    return (lengths[:, None] + lengths - 2 * centred @ centred.T).clamp_(min=0).fill_diagonal_(0)
+    centered = features - features.mean(0)
+    lengths = centered.square().sum(1)
+    return (lengths[:, None] + lengths - 2 * centered @ centered.T).clamp_(min=0).fill_diagonal_(0)
 
 
-def nearest(features: Tensor, neighbours: int) -> Tensor:
-    """(N, N) matrix: one where a column is among the nearest ``neighbours`` of a row, itself left out.
+def nearest(features: Tensor, neighbors: int) -> Tensor:
+    """(N, N) matrix: one where a column is among the nearest ``neighbors`` of a row, itself left out.
 
     Args:
         features: (N, E) unit vectors.
-        neighbours: How many.
+        neighbors: How many.
     """
     squared = squared_distances(features)
-    found = squared.topk(min(neighbours + 1, len(features)), dim=1, largest=False).indices[:, 1:]
+    found = squared.topk(min(neighbors + 1, len(features)), dim=1, largest=False).indices[:, 1:]
     return torch.zeros_like(squared).scatter_(1, found, 1.0)
 
 
-def gaussian(features: Tensor, neighbours: int) -> Tensor:
-    """(N, N) ``exp(-d^2 / 2 s^2)`` of the distances d; s is their mean to the ``neighbours``-th nearest, self included.
+def gaussian(features: Tensor, neighbors: int) -> Tensor:
+    """(N, N) ``exp(-d^2 / 2 s^2)`` of the distances d; s is their mean to the ``neighbors``-th nearest, self included.
 
     Args: as for :func:`nearest`.
     """
     squared = squared_distances(features)
-    reach = squared.topk(min(neighbours, len(features)), dim=1, largest=False).values[:, -1]
+    reach = squared.topk(min(neighbors, len(features)), dim=1, largest=False).values[:, -1]
     width = reach.sqrt().mean().square().clamp(min=torch.finfo(squared.dtype).tiny)
     return squared.div_(-2 * width).exp_()
 
 
-def linear(features: Tensor, neighbours: int) -> Tensor:
-    """(N, N) cosines; ``neighbours`` means nothing here. Args: as for :func:`nearest`."""
+def linear(features: Tensor, neighbors: int) -> Tensor:
+    """(N, N) cosines; ``neighbors`` means nothing here. Args: as for :func:`nearest`."""
     return features @ features.T
 
 
@@ -86,17 +86,17 @@ def adjust(probabilities: Tensor, affinity: Tensor) -> Tensor:
 
 
 @MODELS.register_module()
-class LAME(Rescoring):
+class LAME(RescoringWrapper):
     """Laplacian-adjusted maximum likelihood on patches: no weight is touched and nothing is remembered.
 
     Args:
-        host: As for :class:`AroundHost`. Its ``logit_scale`` makes probabilities of queries from cosines.
+        host: As for :class:`HostWrapper`. Its ``logit_scale`` makes probabilities of queries from cosines.
         affinity: ``'rbf'``, ``'knn'`` or ``'linear'``, see :data:`AFFINITIES`.
-        neighbours: Nearest neighbours: all that count for ``'knn'``, the width of the kernel for ``'rbf'``.
+        neighbors: Nearest neighbors: all that count for ``'knn'``, the width of the kernel for ``'rbf'``.
         symmetric: Average the affinity with its transpose.
         reset: Which patches are looked at together: those of all windows of an ``'image'``, or of one ``'window'``.
             Memory grows with the square of their number.
-        **kwargs: As for :class:`AroundHost`.
+        **kwargs: As for :class:`HostWrapper`.
     """
 
     resets = ('image', 'window')
@@ -105,15 +105,15 @@ class LAME(Rescoring):
         self,
         host: dict | CLIPHost,
         affinity: str = 'rbf',
-        neighbours: int = 5,
+        neighbors: int = 5,
         symmetric: bool = False,
         **kwargs,
     ) -> None:
         super().__init__(host, **kwargs)
         self.affinity = one_of('LAME.affinity', affinity, tuple(AFFINITIES))
-        if neighbours < 1:
-            raise TPAError(f'LAME.neighbours must be at least 1, not {neighbours}.')
-        self.neighbours, self.symmetric = int(neighbours), bool(symmetric)
+        if neighbors < 1:
+            raise TPAError(f'LAME.neighbors must be at least 1, not {neighbors}.')
+        self.neighbors, self.symmetric = int(neighbors), bool(symmetric)
 
     def rescore_windows(self, windows: list[Tensor]) -> list[Tensor]:
         if self.policy == 'image':
@@ -123,11 +123,11 @@ class LAME(Rescoring):
     def rescore(self, patches: Tensor) -> Tensor:
         scale = self.host.logit_scale
         probabilities = (scale * patches @ self.host.text_features.T).softmax(1)
-        affinity = AFFINITIES[self.affinity](patches, self.neighbours)
+        affinity = AFFINITIES[self.affinity](patches, self.neighbors)
         if self.symmetric:
             affinity = (affinity + affinity.T) / 2
         # The host multiplies by its scale before its softmax.
         return adjust(probabilities, affinity) / scale
 
     def settings(self) -> dict:
-        return {'affinity': self.affinity, 'neighbours': self.neighbours, 'symmetric': self.symmetric}
+        return {'affinity': self.affinity, 'neighbors': self.neighbors, 'symmetric': self.symmetric}

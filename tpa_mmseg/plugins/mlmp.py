@@ -9,17 +9,17 @@ import torch.nn.functional as F
 from mmseg.registry import MODELS
 from torch import Tensor
 
+from ..clip.names import ClassNames
+from ..clip.source import CLIPSpec
+from ..clip.text import template_features as encode_templates
+from ..clip.tower import feed_forward, heads, merge_heads
 from ..errors import TPAError
 from ..hosts import CLIPHost, LastBlockHost
 from ..hosts.attention import query_key
-from ..hosts.class_names import ClassNames
-from ..hosts.clip_host import as_map, one_of
-from ..hosts.clip_loading import CLIPSource
-from ..hosts.clip_tower import feed_forward, heads, merge_heads
-from ..hosts.text import template_features as encode_templates
-from ..hosts.windows import run_on_windows
-from .around import entropy
-from .norm_training import NormTraining
+from ..hosts.windows import as_map, run_on_windows
+from ..options import one_of
+from .norm_adaptation import NormAdaptation
+from .wrapper import entropy
 
 #: The prompts of the original.
 TEMPLATES = (
@@ -34,8 +34,8 @@ TEMPLATES = (
 
 
 @MODELS.register_module()
-class MLMP(NormTraining):
-    """Minimises the entropy of every prompt on several layers together, then predicts with the layers it is sure of.
+class MLMP(NormAdaptation):
+    """Minimizes the entropy of every prompt on several layers together, then predicts with the layers it is sure of.
 
     While adapting, the attention outputs of the layers are averaged, and each template is a classifier of its own, for
     the patches and for CLIP's class token. When predicting, each window weighs its layers by how low their entropy is,
@@ -54,7 +54,7 @@ class MLMP(NormTraining):
             averaged from the start and the class token does not count.
         reset: ``'image'``, or ``'batch'`` as the original has it, with two images to a batch. Several ranks then give
             the numbers of one where the data loader has a :class:`~tpa_mmseg.datasets.WholeBatchSampler`.
-        **kwargs: As for :class:`NormTraining`.
+        **kwargs: As for :class:`NormAdaptation`.
     """
 
     resets = ('image', 'batch')
@@ -205,7 +205,7 @@ def _encode(host: dict | CLIPHost, templates: Sequence[str]) -> Tensor | None:
     if not isinstance(host, Mapping) or host.get('text_features') is not None or host.get('class_names') is None:
         return None
     queries = ClassNames.read(host['class_names']).queries
-    return encode_templates(CLIPSource.of(host['clip']), queries, tuple(templates))
+    return encode_templates(CLIPSpec.of(host['clip']), queries, tuple(templates))
 
 
 def _with_text(host: dict | CLIPHost, features: Tensor) -> dict:

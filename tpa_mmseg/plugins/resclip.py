@@ -1,6 +1,6 @@
 """ResCLIP: CLIP's last block borrows attention from earlier blocks, and from a first prediction of its own.
 
-Written from the formulas; the original repository has no licence and nothing of it is used here.
+Written from the formulas; the original repository has no license and nothing of it is used here.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import torch
 from mmseg.registry import MODELS
 from torch import Tensor
 
+from ..clip.tower import CLIPTower, heads, run_block
 from ..errors import TPAError
-from ..hosts.attention import attend
+from ..hosts.block_parts import BlockParts, Plugin
 from ..hosts.clip_host import CLIPHost
-from ..hosts.clip_hosts import LastBlockHost
-from ..hosts.clip_tower import CLIPTower, heads, run_block
-from ..hosts.open_block import OpenBlock, Plugin
+from ..hosts.last_block import LastBlockHost
+from ..layers.attention import attend
 from .resclip_feedback import Feedback
 
 # The attentions of hosts that are a softmax of scores, which feedback can change.
@@ -28,7 +28,7 @@ _WITH_SCORES = ('vanilla', 'qq', 'kk', 'csa', 'naclip')
 class CrossCorrelation:
     """Residual cross-correlation attention (RCS): ``A = scale ((1 - weight) A_h + weight A_c)``.
 
-    A_h is the host's attention, A_c the mean of the attention of earlier blocks, head by head. Rows are not normalised.
+    A_h is the host's attention, A_c the mean of the attention of earlier blocks, head by head. Rows are not normalized.
 
     Args:
         scale: tau_r.
@@ -94,7 +94,7 @@ class ResCLIP(Plugin):
             tokens = run_block(block, tokens)
         return tokens, kept
 
-    def _mix(self, block: OpenBlock, cross: Tensor | None, semantic: Tensor | None = None) -> Tensor:
+    def _mix(self, block: BlockParts, cross: Tensor | None, semantic: Tensor | None = None) -> Tensor:
         """Mixes the values of the last block.
 
         Args:

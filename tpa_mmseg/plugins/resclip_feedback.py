@@ -34,7 +34,7 @@ class Feedback:
             ``'partial'``. None lets all patches of a label see each other.
         gaussian_std: Of the smoothing along the rows of S. It runs over the flattened grid, as in the original.
         pamr_steps: Steps of mask refinement of the first prediction, 0 for none.
-        pamr_dilations: Distances of the neighbours in it.
+        pamr_dilations: Distances of the neighbors in it.
     """
 
     scale: float = 2.1

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from ..errors import TPAError
 from ..hosts.windows import run_on_windows
-from .around import AroundHost
+from .wrapper import HostWrapper
 
 
-class Rescoring(AroundHost):
-    """Scores the patches of an image together. Args: see :class:`AroundHost`."""
+class RescoringWrapper(HostWrapper):
+    """Scores the patches of an image together. Args: see :class:`HostWrapper`."""
 
     def check(self, host: nn.Module) -> None:
         super().check(host)

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from ..errors import TPAError
 from ..hosts import CLIPHost
-from .around import entropy
-from .rescoring import Rescoring
+from .rescoring import RescoringWrapper
+from .wrapper import entropy
 
 
 class Supports(NamedTuple):
@@ -24,7 +24,7 @@ class Supports(NamedTuple):
 
     @classmethod
     def of(cls, features: Tensor, weight: Tensor) -> Supports:
-        """(S, E) features, labelled by a linear classifier. Args: weight (C, E), its scale included."""
+        """(S, E) features, labeled by a linear classifier. Args: weight (C, E), its scale included."""
         logits = features @ weight.T
         return cls(features, logits.argmax(1), entropy(logits, dim=1))
 
@@ -48,7 +48,7 @@ class Supports(NamedTuple):
 
 
 @MODELS.register_module()
-class T3A(Rescoring):
+class T3A(RescoringWrapper):
     """Test-time template adjuster on patches: every text query is a class, its vector the first support.
 
     The patches of an image join the supports of the queries that they look like, then only the surest are kept, then
@@ -56,11 +56,11 @@ class T3A(Rescoring):
     of overlapping windows included, come at once.
 
     Args:
-        host: As for :class:`AroundHost`. Its ``logit_scale`` decides how sure the classifier is of a patch.
+        host: As for :class:`HostWrapper`. Its ``logit_scale`` decides how sure the classifier is of a patch.
         filter_k: Supports that are kept for each query; None keeps all, which needs ``reset='image'``. So at most
             queries x ``filter_k`` features outlive an image.
         reset: ``'image'`` or ``'stream'``.
-        **kwargs: As for :class:`AroundHost`.
+        **kwargs: As for :class:`HostWrapper`.
     """
 
     resets = ('image', 'stream')

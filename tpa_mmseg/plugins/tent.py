@@ -1,22 +1,22 @@
-"""TENT: test-time entropy minimisation, on LayerNorms because CLIP has no other norms."""
+"""TENT: test-time entropy minimization, on LayerNorms because CLIP has no other norms."""
 
 from __future__ import annotations
 
 from mmseg.registry import MODELS
 from torch import Tensor
 
-from .around import entropy
-from .norm_training import NormTraining
+from .norm_adaptation import NormAdaptation
+from .wrapper import entropy
 
 
 @MODELS.register_module()
-class TENT(NormTraining):
-    """Minimises the mean entropy of the patches before it predicts.
+class TENT(NormAdaptation):
+    """Minimizes the mean entropy of the patches before it predicts.
 
     The original adapts the BatchNorms of a classifier, one step per batch, without ever going back. This is the form
     for CLIP in MLMP's comparison: all LayerNorms of the visual tower, ten steps, and back again; there the host has
     one prompt ("a photo of a {}") and CLIP's own ``logit_scale`` of 100. ``steps=1, reset='stream'`` is nearer to the
-    original. Args: see :class:`NormTraining`.
+    original. Args: see :class:`NormAdaptation`.
     """
 
     def objective(self, images: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Preparation of the data sets: from the archives as the sites ship them to the folders that the configs read."""
+"""Preparation of the datasets: from the archives as the sites ship them to the folders that the configs read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .sources import Sources
 
 __all__ = ['LAYOUTS', 'PLANS', 'WORKERS', 'Layout', 'Report', 'Result', 'check', 'is_there', 'prepare']
 
-# Data set -> the function that says which files to make from which.
+# Dataset -> the function that says which files to make from which.
 PLANS: dict[str, Callable[[Sources, str], list[Job]]] = {
     'voc': voc.plan,
     'context': context.plan,
@@ -43,7 +43,7 @@ def prepare(
     link: bool = False,
     train: bool = False,
 ) -> Result:
-    """Makes a data set.
+    """Makes a dataset.
 
     It may be interrupted at any time and goes on where it stopped. It overwrites nothing that it did not write.
 

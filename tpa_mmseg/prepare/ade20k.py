@@ -1,6 +1,6 @@
 """ADE20K as its scene parsing challenge of 2016 has it: the files as they are.
 
-Labels keep their numbers, 1 to 150 and 0 for what is not scored. The data set class turns them into 0 to 149.
+Labels keep their numbers, 1 to 150 and 0 for what is not scored. The dataset class turns them into 0 to 149.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Looks a prepared data set over: is everything there, does it fit together, and if not, what to do."""
+"""Looks a prepared dataset over: is everything there, does it fit together, and if not, what to do."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Finding:
 
 @dataclass
 class Report:
-    """What a data set is like.
+    """What a dataset is like.
 
     Args:
         dataset: Its key in :data:`~tpa_mmseg.prepare.layouts.LAYOUTS`.
@@ -68,7 +68,7 @@ def check(dataset: str, folder: str | os.PathLike, workers: int = WORKERS) -> Re
 
     Args:
         dataset: A key of :data:`~tpa_mmseg.prepare.layouts.LAYOUTS`.
-        folder: The data set's folder.
+        folder: The dataset's folder.
         workers: Number of threads.
     """
     layout, report = LAYOUTS[dataset], Report(dataset, Path(folder))
@@ -90,7 +90,7 @@ def check(dataset: str, folder: str | os.PathLike, workers: int = WORKERS) -> Re
 
 
 def is_there(dataset: str, folder: str | os.PathLike) -> bool:
-    """Whether anyone has begun to prepare a data set: there is its list, or one of its labels."""
+    """Whether anyone has begun to prepare a dataset: there is its list, or one of its labels."""
     layout = LAYOUTS[dataset]
     if layout.list is not None:
         return (Path(folder) / layout.list_file('val')).is_file()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import pairs
 from .jobs import Job
-from .labels import Relabelling
+from .labels import Relabeling
 from .layouts import IGNORED, LAYOUTS
 from .sources import Sources
 
@@ -16,7 +16,7 @@ _IMAGES, _LABELS = _LAYOUT.archives.split()
 SCORED = (7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33)
 _IDS = range(34)
 
-relabel = Relabelling(
+relabel = Relabeling(
     {identity: SCORED.index(identity) if identity in SCORED else IGNORED for identity in _IDS}, 'id of Cityscapes'
 )
 

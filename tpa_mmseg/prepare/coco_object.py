@@ -17,14 +17,14 @@ from ..errors import TPAError
 from . import pairs
 from .coco_stuff import RAW_IDS, THINGS, find_images
 from .jobs import Given, Job
-from .labels import Relabelling, write
+from .labels import Relabeling, write
 from .layouts import IGNORED, LAYOUTS
 from .masks import decode
 from .sources import Member, Sources
 
 _LAYOUT = LAYOUTS['coco_object']
 
-# The published conversion has no pixels that are not scored: COCO-Stuff's unlabelled ones are background, too.
+# The published conversion has no pixels that are not scored: COCO-Stuff's unlabeled ones are background, too.
 _FROM_RAW = {raw: (train + 1 if train < THINGS else 0) for train, raw in enumerate(RAW_IDS)} | {IGNORED: 0}
 _FROM_TRAIN = {train: (train + 1 if train < THINGS else 0) for train in range(len(RAW_IDS))} | {IGNORED: 0}
 _FROM_CATEGORY = {raw + 1: label for raw, label in _FROM_RAW.items() if label}
@@ -33,7 +33,7 @@ _FROM_CATEGORY = {raw + 1: label for raw, label in _FROM_RAW.items() if label}
 def plan(sources: Sources, split: str) -> list[Job]:
     """The jobs that make a split from val2017.zip or train2017.zip and the first of these that is among the sources.
 
-    COCO-Stuff's labels (stuffthingmaps_trainval2017.zip), those of the prepared COCO-Stuff data set, or the instance
+    COCO-Stuff's labels (stuffthingmaps_trainval2017.zip), those of the prepared COCO-Stuff dataset, or the instance
     annotations (annotations_trainval2017.zip).
     """
     images = find_images(sources, split)
@@ -41,7 +41,7 @@ def plan(sources: Sources, split: str) -> list[Job]:
         labels = sources.files(rf'{split}2017/(\d+){re.escape(ending)}')
         if labels:
             labels = pairs.take(labels, images, f'{split}2017/{{}}{ending}', f'an image of {split}2017')
-            return pairs.jobs(_LAYOUT, split, images, labels, Relabelling(numbers, 'id of COCO-Stuff'), 'stuff')
+            return pairs.jobs(_LAYOUT, split, images, labels, Relabeling(numbers, 'id of COCO-Stuff'), 'stuff')
     instances = sources.one(rf'instances_{split}2017\.json')
     if instances is None:
         raise TPAError(

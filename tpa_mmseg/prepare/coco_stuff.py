@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import pairs
 from .jobs import Job
-from .labels import Relabelling, with_ignored
+from .labels import Relabeling, with_ignored
 from .layouts import LAYOUTS
 from .sources import Member, Sources
 
@@ -16,7 +16,7 @@ _UNUSED = (11, 25, 28, 29, 44, 65, 67, 68, 70, 82, 90)
 RAW_IDS = tuple(raw for raw in range(182) if raw not in _UNUSED)
 THINGS = 80
 
-relabel = Relabelling(with_ignored({raw: train for train, raw in enumerate(RAW_IDS)}), 'id of COCO-Stuff')
+relabel = Relabeling(with_ignored({raw: train for train, raw in enumerate(RAW_IDS)}), 'id of COCO-Stuff')
 
 
 def plan(sources: Sources, split: str) -> list[Job]:

@@ -1,7 +1,7 @@
 """Pascal Context: labels with 59 classes and a background on images of VOC 2010, from either of its two releases.
 
 ``trainval_merged.json`` is what the benchmark is made from. It lists images with their phase (``train``, ``val``,
-``test``) and one mask per object or region, each with a category of the 459 that the data set knows; only the 59
+``test``) and one mask per object or region, each with a category of the 459 that the dataset knows; only the 59
 occur. Its predecessor, ``trainval.tar.gz``, has one MATLAB file per image with a number of the same 459 per pixel.
 Where the two differ, published numbers mean the first.
 """

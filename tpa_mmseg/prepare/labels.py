@@ -11,7 +11,7 @@ from PIL import Image, UnidentifiedImageError
 from .layouts import IGNORED
 
 
-class Relabelling:
+class Relabeling:
     """What becomes of each pixel value.
 
     Args:
@@ -54,5 +54,5 @@ def write(pixels: np.ndarray) -> bytes:
 
 
 def with_ignored(numbers: Mapping[int, int]) -> dict[int, int]:
-    """A relabelling that leaves the pixels that are not scored as they are."""
+    """A relabeling that leaves the pixels that are not scored as they are."""
     return {**numbers, IGNORED: IGNORED}

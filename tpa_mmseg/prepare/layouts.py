@@ -1,4 +1,4 @@
-"""Where the files of each data set lie below the data root, how many there are, and what a label may hold."""
+"""Where the files of each dataset lie below the data root, how many there are, and what a label may hold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ IGNORED = 255
 
 @dataclass(frozen=True)
 class Layout:
-    """One data set on the disk.
+    """One dataset on the disk.
 
     Args:
         title: Its name for people.
@@ -22,7 +22,7 @@ class Layout:
         ignored: Whether they may also be 255, which is not scored. ADE20K keeps 0 for that (``reduce_zero_label``).
         archives: What to give to ``tools/prepare.py`` as ``--source``.
         list: Path of the list of images, with ``{split}``; None where the folder itself is the list.
-        splits: What the data set calls the splits.
+        splits: What the dataset calls the splits.
     """
 
     title: str

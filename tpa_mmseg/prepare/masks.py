@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-# COCO rasterises on a grid that is this much finer.
+# COCO rasterizes on a grid that is this much finer.
 _FINER = 5
 
 
@@ -30,7 +30,7 @@ def decode(segmentation: Mapping | Sequence, height: int, width: int) -> np.ndar
     if not isinstance(segmentation, Mapping):
         mask = np.zeros((height, width), dtype=bool)
         for polygon in segmentation:
-            mask |= rasterise(polygon, height, width)
+            mask |= rasterize(polygon, height, width)
         return mask
     if list(segmentation['size']) != [height, width]:
         raise ValueError(f'has a mask of {tuple(segmentation["size"])} for an image of {(height, width)}')
@@ -64,17 +64,17 @@ def unpack(counts: str | bytes) -> np.ndarray:
     return numbers
 
 
-def rasterise(polygon: Sequence[float], height: int, width: int) -> np.ndarray:
+def rasterize(polygon: Sequence[float], height: int, width: int) -> np.ndarray:
     """The pixels inside a polygon by COCO's rule, (height, width) of bool.
 
     COCO's labels are made by a rule of its own, which differs from that of drawing libraries by a pixel along the
-    outline: the outline is walked on a grid five times as fine. Wherever it steps over the centre of a pixel column,
+    outline: the outline is walked on a grid five times as fine. Wherever it steps over the center of a pixel column,
     everything below flips between inside and outside.
     """
     corners = np.asarray(polygon, dtype=np.float64).reshape(-1, 2)
     x, y = _walk(np.trunc(corners * _FINER + 0.5).astype(np.int64))
     steps = np.flatnonzero(np.diff(x))
-    # The centre of a column that a step passes; most steps pass none.
+    # The center of a column that a step passes; most steps pass none.
     column = (np.minimum(x[steps], x[steps + 1]) + 0.5) / _FINER - 0.5
     row = np.ceil(np.clip((np.minimum(y[steps], y[steps + 1]) + 0.5) / _FINER - 0.5, 0, height))
     passes = (column == np.floor(column)) & (column >= 0) & (column <= width - 1)

@@ -1,4 +1,4 @@
-"""The folder a data set is written to, with a journal of what was written.
+"""The folder a dataset is written to, with a journal of what was written.
 
 The journal is what makes an interrupted preparation go on where it stopped, and what keeps it from overwriting files
 that it did not write.
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import TPAError
-from ..utils import atomic_write
+from ..io import atomic_write
 
 JOURNAL = '.prepared.tsv'
 
@@ -24,7 +24,7 @@ class Output:
     other file in the way must be equal to what would be written, or the preparation stops.
 
     Args:
-        folder: Where the data set goes. It is made when the first file is written.
+        folder: Where the dataset goes. It is made when the first file is written.
     """
 
     def __init__(self, folder: str | os.PathLike) -> None:

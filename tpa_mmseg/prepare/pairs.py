@@ -1,4 +1,4 @@
-"""What most data sets come down to: images here, labels there, one of each per name."""
+"""What most datasets come down to: images here, labels there, one of each per name."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def take(files: Mapping[str, T], stems: Iterable[str], shown: str, wanted_by: ob
         more = f' and {len(missing) - 1} more' if len(missing) > 1 else ''
         raise TPAError(
             f'{shown.format(missing[0])}{more}, which {wanted_by} asks for, cannot be found: '
-            'a source is incomplete or of another data set; give all of its archives.'
+            'a source is incomplete or of another dataset; give all of its archives.'
         )
     return {stem: files[stem] for stem in stems}
 

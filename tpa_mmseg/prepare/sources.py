@@ -1,7 +1,7 @@
-"""Where a data set comes from: archives as the sites ship them, unpacked folders and single files, read alike.
+"""Where a dataset comes from: archives as the sites ship them, unpacked folders and single files, read alike.
 
 Nothing is unpacked to the disk. A file is found by the end of its path, because archives and folders begin at
-different levels, and it is written to a place that the data set's layout names, never to one that the archive names.
+different levels, and it is written to a place that the dataset's layout names, never to one that the archive names.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Member:
 
 
 class Sources:
-    """All that a user has given to make a data set from.
+    """All that a user has given to make a dataset from.
 
     Args:
         paths: Archives, folders, files.
@@ -204,7 +204,7 @@ class Sources:
 
 
 def _open(path: Path) -> Source:
-    """Recognises a source by its content: names change on the way through browsers."""
+    """Recognizes a source by its content: names change on the way through browsers."""
     if path.is_dir():
         return Folder(path)
     if not path.is_file():

@@ -16,7 +16,7 @@ COMPONENTS = (
     Variant('per-image', 'Per-image prototypes (no pool)', bank_scope='image'),
     Variant('clip-features', 'CLIP patch features (replace DINO)', encoder='clip'),
     Variant('random-anchors', 'Random anchor selection (same K)', anchors={'random': True}),
-    Variant('no-centring', 'No centring (raw cosine fusion)', fusion={'centre': False}),
+    Variant('no-centering', 'No centering (raw cosine fusion)', fusion={'center': False}),
     Variant('full', 'TPA (full)'),
 )
 THRESHOLDS = tuple(Variant(f'k-{k:g}', f'k = {k:g}', anchors={'k': k}, value=k) for k in (1.0, 1.5, 2.0, 2.5, 3.0))

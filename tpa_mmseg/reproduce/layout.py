@@ -21,7 +21,7 @@ from enum import Enum
 from pathlib import Path
 
 from ..errors import TPAError
-from ..utils import atomic_write
+from ..io import atomic_write
 from .claims import Claim, last_claim
 from .experiments import EXPERIMENTS, plan
 from .results import RunResult

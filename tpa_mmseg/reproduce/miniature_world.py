@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
 
-from ..hosts.sam_model import SAMModel
+from ..sam.model import SAMModel
 from .runs import Run
 from .world import CONFIGS, World
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .. import paper
+from ..catalog import paper
 from ..prepare.layouts import LAYOUTS
 from .runs import Run
 from .world import CONFIGS, World

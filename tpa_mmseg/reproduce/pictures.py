@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..core import anchor_map
-from ..utils import atomic_write
+from ..io import atomic_write
 from ..visualization import anchor_picture, comparison, read_image
 from .experiments import PICTURES_LOOKED_AT
 from .results import Picture, RunResult

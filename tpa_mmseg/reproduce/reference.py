@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from .. import paper
+from ..catalog import paper
 from .experiments import COMPONENTS
 from .layout import RunView
 from .results import RunResult

@@ -20,7 +20,7 @@ def repetition_run(session: Session) -> RunResult:
     order = np.random.RandomState(session.pool_options.seed).permutation(len(by_labels))
     pool = session.pool()
     by_anchors = _seen_by_the_host(session)
-    # The images of a pool come in the order of the data set; a pool grows in the order of the draw.
+    # The images of a pool come in the order of the dataset; a pool grows in the order of the draw.
     place = {index: row for row, index in enumerate(pool.indices)}
     drawn = [place[index] for index in order.tolist() if index in place]
     curves = curve('labels', by_labels[order]), curve('anchors', by_anchors[drawn])

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 
 from ..errors import TPAError
-from ..utils import atomic_write
+from ..io import atomic_write
 
 SCHEMA = 1
 # Last parts of settings that no result depends on.
@@ -78,7 +78,7 @@ class VariantResult:
         value: What an axis of a plot shows: k, the share of the pool, the overlap. None where there is no axis.
         tpa: Scores with TPA.
         delta: Gain over the host.
-        per_class: Every class, in the data set's order.
+        per_class: Every class, in the dataset's order.
         bank: None for per-image prototypes.
     """
 

@@ -16,11 +16,11 @@ from mmengine.device import get_device
 from mmengine.registry import init_default_scope
 from mmseg.registry import DATASETS
 from torch.utils.data import DataLoader, Dataset, Subset
+from tpa_tools.benchmarking.measure import machine
 
-from ..benchmark.measure import machine
 from ..datasets import Pool, PoolOptions, build_pool
 from ..engine.bank_hook import pool_options
-from ..engine.launch import load_config
+from ..engine.config import load_config
 from ..errors import TPAError
 from .experiments import world_of
 from .layout import Progress, RunFolder
@@ -86,7 +86,7 @@ class Session:
         return pool_options(hooks[0].get('pool') if hooks else None)
 
     def images(self, dataset: Dataset, indices: Sequence[int] | None = None) -> Iterator[dict]:
-        """Batches of a data set, or of some of its images, in order."""
+        """Batches of a dataset, or of some of its images, in order."""
         options = self.cfg.test_dataloader
         part = dataset if indices is None else Subset(dataset, list(indices))
         yield from DataLoader(

@@ -14,7 +14,7 @@ from torch.nn import Module
 
 from ..core import PrototypeBank, ScoreMap, sweep_labels
 from ..errors import TPAError
-from ..hosts.base import image_name, split_batch
+from ..hosts.batch import image_name, split_batch
 from ..segmentors import TPASegmentor
 from ..segmentors.tpa_segmentor import image_seed
 from .runs import Variant
@@ -30,7 +30,7 @@ class Prediction(NamedTuple):
 
     @property
     def truth(self) -> Tensor:
-        """(H, W) true labels. Raises TPAError where the data set has none."""
+        """(H, W) true labels. Raises TPAError where the dataset has none."""
         if 'gt_sem_seg' not in self.sample:
             raise TPAError(f'{image_name(self.sample)} has no ground truth: add LoadAnnotations to the test pipeline.')
         return self.sample.gt_sem_seg.data.squeeze(0)
@@ -68,7 +68,7 @@ class SharedPass:
         self.base.to(device)
 
     def set_classes(self, metainfo: dict) -> None:
-        """Takes the data set's classes. Raises TPAError where the host has another number of them."""
+        """Takes the dataset's classes. Raises TPAError where the host has another number of them."""
         for model in (self.base, *self.models.values()):
             model.set_classes(metainfo)
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import TPAError
-from ..utils import atomic_write
+from ..io import atomic_write
 
 _SCRIPT = """\
 #!/usr/bin/env bash

@@ -17,7 +17,7 @@ from typing import TextIO
 
 import torch
 
-from ..errors import TPAError, sentence
+from ..errors import TPAError, user_message
 from .claims import Claim, Heartbeat
 from .execute import execute
 from .experiments import plan
@@ -96,7 +96,7 @@ def carry_out(run: Run, folder: RunFolder, claim: Claim, cfg_options: dict) -> b
         except Exception as error:
             traceback.print_exc()
             if claim.is_latest():
-                folder.note(Progress(claim.number, error=sentence(error)))
+                folder.note(Progress(claim.number, error=user_message(error)))
             if torch.cuda.is_initialized() and not isinstance(error, TPAError):
                 # After an error of a GPU's kernel nothing works in this process any more.
                 sys.exit(REPLACE_ME)

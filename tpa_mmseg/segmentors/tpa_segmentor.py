@@ -15,17 +15,17 @@ from torch import Tensor
 
 from ..core import AnchorRule, FusedScores, Fusion, Lookup, PrototypeBank, Prototypes, ScoreMap
 from ..core.bank_file import check_fingerprint
-from ..encoders import Encoder, Normalisation
+from ..encoders import Encoder, PixelNormalization
 from ..errors import TPAError
 from ..hosts import Host, SegmentorHost
-from ..hosts.base import build_preprocessor, image_name, split_batch
-from ..hosts.class_meta import KnowsItsClasses
-from ..hosts.segmentor_host import unpad
+from ..hosts.base import build_preprocessor
+from ..hosts.batch import image_name, split_batch, unpad
+from ..hosts.class_meta import ClassMetaMixin
 from .feature_cache import FeatureCache
 
 
 @MODELS.register_module()
-class TPASegmentor(KnowsItsClasses, BaseSegmentor):
+class TPASegmentor(ClassMetaMixin, BaseSegmentor):
     """Adds a cosine lookup against a bank of prototypes to any host's log-probabilities. Updates no weight.
 
     Data samples leave it with ``pred_sem_seg`` (TPA) and ``host_sem_seg`` (the host alone). Without a bank, or with
@@ -121,7 +121,7 @@ class TPASegmentor(KnowsItsClasses, BaseSegmentor):
             bank = self.new_bank()
             bank.update(scores, phi, image_seed(sample))
             prototypes = bank.prototypes()
-        return FusedScores(scores, Lookup(prototypes, phi, scores.size, self.fusion.centre), self.fusion)
+        return FusedScores(scores, Lookup(prototypes, phi, scores.size, self.fusion.center), self.fusion)
 
     @torch.no_grad()
     def adapt(self, data: dict, bank: PrototypeBank) -> None:
@@ -139,7 +139,7 @@ class TPASegmentor(KnowsItsClasses, BaseSegmentor):
             kept = self._cache.get(key, image.device)
             if kept is not None:
                 return kept
-        phi = self.encoder(unpad(image, {} if sample is None else sample.metainfo), self._normalisation)
+        phi = self.encoder(unpad(image, {} if sample is None else sample.metainfo), self._normalization)
         if torch.isnan(phi).any():
             raise TPAError(
                 f'The encoder {type(self.encoder).__name__} returned NaN for {image_name(sample)}: '
@@ -152,8 +152,8 @@ class TPASegmentor(KnowsItsClasses, BaseSegmentor):
         return phi
 
     @property
-    def _normalisation(self) -> Normalisation:
-        return Normalisation.of(self.data_preprocessor)
+    def _normalization(self) -> PixelNormalization:
+        return PixelNormalization.of(self.data_preprocessor)
 
     def new_bank(self) -> PrototypeBank:
         """An empty bank for this host and encoder."""
@@ -178,14 +178,14 @@ class TPASegmentor(KnowsItsClasses, BaseSegmentor):
         self.set_bank(bank, self.bank_file)
 
     def set_classes(self, dataset_meta: dict) -> None:
-        """Takes the data set's classes. Raises TPAError when the host has another number of them."""
+        """Takes the dataset's classes. Raises TPAError when the host has another number of them."""
         self.host.check_classes(dataset_meta)
         self.keep_meta(dataset_meta)
 
     def fingerprint(self) -> dict:
         """What a bank for this model is made with; classes only once they are known."""
         print_ = {'host': self.host.fingerprint(), 'encoder': self.encoder.fingerprint()}
-        # Not the names that the model may have found in its config: those need not be the data set's.
+        # Not the names that the model may have found in its config: those need not be the dataset's.
         classes = (self._meta or {}).get('classes')
         return print_ if classes is None else {**print_, 'classes': list(classes)}
 

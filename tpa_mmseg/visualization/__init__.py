@@ -1,21 +1,21 @@
 """Pictures: what TPA changed in an image, and where a class finds its anchors. Pillow and NumPy only."""
 
+from ..datasets.palette import class_palette, distinct_colors
 from .anchors import anchor_picture, draw_anchors
-from .colours import class_colours, separated_colours
 from .images import read_image
 from .layout import Entry, Legend, Panel, compose, panel_size
 from .names import picture_names
-from .panels import DIFFERENCE_COLOURS, Difference, colourise, comparison, difference_map
+from .panels import DIFFERENCE_COLORS, Difference, colorize, comparison, difference_map
 
 __all__ = [
-    'DIFFERENCE_COLOURS',
+    'DIFFERENCE_COLORS',
     'Difference',
     'Entry',
     'Legend',
     'Panel',
     'anchor_picture',
-    'class_colours',
-    'colourise',
+    'class_palette',
+    'colorize',
     'comparison',
     'compose',
     'difference_map',
@@ -23,5 +23,5 @@ __all__ = [
     'panel_size',
     'picture_names',
     'read_image',
-    'separated_colours',
+    'distinct_colors',
 ]

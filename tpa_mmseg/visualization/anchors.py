@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image, ImageOps
 
-from .colours import WHITE, class_colours
+from ..datasets.palette import WHITE, class_palette
 from .layout import Entry, Legend, Panel, compose, panel_size
-from .panels import colourise, fit_image, resample
+from .panels import colorize, fit_image, resample
 
 
 def anchor_picture(
@@ -26,30 +26,30 @@ def anchor_picture(
         image: The input, of any size.
         palette: RGB of each class; generated where it does not fit the classes.
     """
-    colours = class_colours(len(classes), palette)
+    colors = class_palette(len(classes), palette)
     size = panel_size(*anchors.shape)
     background = Image.new('RGB', size[::-1], WHITE) if image is None else _pale(fit_image(image, size))
     panels = [] if image is None else [Panel('Input', fit_image(image, size))]
-    panels.append(Panel('Anchors', draw_anchors(background, anchors, colours)))
+    panels.append(Panel('Anchors', draw_anchors(background, anchors, colors)))
     counts = np.bincount(anchors[anchors >= 0].ravel(), minlength=len(classes))
     entries = [
-        Entry(tuple(int(v) for v in colours[label]), f'{classes[label]} ({counts[label]:,})')
+        Entry(tuple(int(v) for v in colors[label]), f'{classes[label]} ({counts[label]:,})')
         for label in counts.nonzero()[0]
     ]
     return compose(panels, [Legend('Anchors', entries)])
 
 
-def draw_anchors(background: Image.Image, anchors: np.ndarray, colours: np.ndarray) -> Image.Image:
-    """Paints every anchor on the background in its class's colour.
+def draw_anchors(background: Image.Image, anchors: np.ndarray, colors: np.ndarray) -> Image.Image:
+    """Paints every anchor on the background in its class's color.
 
     Args:
         background: RGB picture of any size; it is not changed.
         anchors: (H, W) classes, -1 where there is no anchor.
-        colours: (C, 3) uint8 colour of each class.
+        colors: (C, 3) uint8 color of each class.
     """
     labels = _keep_anchors(anchors, background.size[::-1])
     painted = background.copy()
-    painted.paste(Image.fromarray(colourise(labels, colours)), mask=Image.fromarray(labels >= 0))
+    painted.paste(Image.fromarray(colorize(labels, colors)), mask=Image.fromarray(labels >= 0))
     return painted
 
 
@@ -64,6 +64,6 @@ def _keep_anchors(anchors: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 
 
 def _pale(image: Image.Image) -> Image.Image:
-    """A light grey version on which colours stand out."""
-    grey = ImageOps.grayscale(image).convert('RGB')
-    return Image.blend(grey, Image.new('RGB', grey.size, WHITE), 0.45)
+    """A light gray version on which colors stand out."""
+    gray = ImageOps.grayscale(image).convert('RGB')
+    return Image.blend(gray, Image.new('RGB', gray.size, WHITE), 0.45)

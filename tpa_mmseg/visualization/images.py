@@ -1,4 +1,4 @@
-"""Reading an image for display: colour, grey, transparent, 16-bit, rotated by EXIF."""
+"""Reading an image for display: color, gray, transparent, 16-bit, rotated by EXIF."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import mmengine.fileio
 import numpy as np
 from PIL import Image, ImageOps
 
-from .colours import WHITE
+from ..datasets.palette import WHITE
 
 
 def read_image(path: str | os.PathLike | None) -> Image.Image | None:
@@ -35,7 +35,7 @@ def to_rgb(image: Image.Image) -> Image.Image:
 
 
 def _stretch(values: np.ndarray) -> Image.Image:
-    """Grey values of unknown range, from black at the lowest to white at the highest."""
+    """Gray values of unknown range, from black at the lowest to white at the highest."""
     finite = values[np.isfinite(values)]
     low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
     unit = np.nan_to_num((values - low) / max(high - low, 1e-12), nan=0, posinf=1, neginf=0)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageDraw
 
-from .colours import WHITE
+from ..datasets.palette import WHITE
 from .fonts import font_for, legible
 
 _INK, _FRAME, _HATCH = (25, 25, 25), (120, 120, 120), (190, 190, 190)
@@ -28,14 +28,14 @@ class Panel(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One item of a legend: a colour, or hatching where it is None, and what it stands for."""
+    """One item of a legend: a color, or hatching where it is None, and what it stands for."""
 
-    colour: tuple[int, int, int] | None
+    color: tuple[int, int, int] | None
     text: str
 
 
 class Legend(NamedTuple):
-    """What the colours of some panels mean."""
+    """What the colors of some panels mean."""
 
     title: str
     entries: Sequence[Entry]
@@ -54,7 +54,7 @@ def compose(panels: Sequence[Panel], legends: Sequence[Legend], columns: int | N
 
     Args:
         panels: The panels, row by row.
-        legends: What their colours mean.
+        legends: What their colors mean.
         columns: Panels of a row; by default all side by side, and strips below each other.
     """
     width, height = panels[0].image.size
@@ -72,9 +72,9 @@ def compose(panels: Sequence[Panel], legends: Sequence[Legend], columns: int | N
     draw = ImageDraw.Draw(canvas)
     for index, panel in enumerate(panels):
         row, column = divmod(index, columns)
-        centre, top = gap + column * (cell + gap) + cell // 2, gap + row * (line + height + gap)
-        _write(draw, (centre, top + line // 2), panel.title, size, 'mm', bold=True)
-        left, top = centre - width // 2, top + line
+        center, top = gap + column * (cell + gap) + cell // 2, gap + row * (line + height + gap)
+        _write(draw, (center, top + line // 2), panel.title, size, 'mm', bold=True)
+        left, top = center - width // 2, top + line
         canvas.paste(panel.image, (left, top))
         draw.rectangle((left - 1, top - 1, left + width, top + height), outline=_FRAME)
     top = gap + body
@@ -90,7 +90,7 @@ def wrap(entries: Sequence[Entry], width: int, size: int) -> list[list[Entry]]:
     used = 0
     for entry in entries:
         room = width - _swatch(size)
-        entry = Entry(entry.colour, _shorten(' '.join(entry.text.split()), room, size))
+        entry = Entry(entry.color, _shorten(' '.join(entry.text.split()), room, size))
         needed = _swatch(size) + _text_width(entry.text, size)
         if lines[-1] and used + needed > width:
             lines.append([])
@@ -101,7 +101,7 @@ def wrap(entries: Sequence[Entry], width: int, size: int) -> list[list[Entry]]:
 
 
 def hatched(size: tuple[int, int], spacing: int = 8) -> Image.Image:
-    """White with grey diagonals: what is ignored. Args: size, width and height."""
+    """White with gray diagonals: what is ignored. Args: size, width and height."""
     width, height = size
     diagonal = (np.arange(height)[:, None] + np.arange(width)) % spacing == 0
     return Image.fromarray(np.where(diagonal[..., None], _HATCH, WHITE).astype(np.uint8))
@@ -116,7 +116,7 @@ def _draw_legend(legend: Legend, width: int, indent: int, size: int) -> Image.Im
     for index, line in enumerate(lines):
         left, top, middle = indent, step * index + (step - size) // 2, step * index + step // 2
         for entry in line:
-            swatch = hatched((size, size), max(4, size // 4)) if entry.colour is None else entry.colour
+            swatch = hatched((size, size), max(4, size // 4)) if entry.color is None else entry.color
             block.paste(swatch, (left, top, left + size, top + size))
             draw.rectangle((left, top, left + size - 1, top + size - 1), outline=_FRAME)
             _write(draw, (left + _swatch(size), middle), entry.text, size, 'lm')
@@ -125,7 +125,7 @@ def _draw_legend(legend: Legend, width: int, indent: int, size: int) -> Image.Im
 
 
 def _swatch(size: int) -> int:
-    """Width of the coloured square and the space between it and its text."""
+    """Width of the colored square and the space between it and its text."""
     return round(1.4 * size)
 
 

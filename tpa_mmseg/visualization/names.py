@@ -1,4 +1,4 @@
-"""File names of pictures, one per image of a data set."""
+"""File names of pictures, one per image of a dataset."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from enum import IntEnum
 import numpy as np
 from PIL import Image
 
-from .colours import WHITE, class_colours
+from ..datasets.palette import WHITE, class_palette
 from .layout import Entry, Legend, Panel, compose, hatched, panel_size
 
 
@@ -24,20 +24,20 @@ class Difference(IntEnum):
     IGNORED = 255
 
 
-DIFFERENCE_COLOURS = np.array(
+DIFFERENCE_COLORS = np.array(
     [(205, 205, 205), (105, 105, 115), (0, 165, 80), (220, 40, 40), (205, 205, 205), (40, 110, 215)], dtype=np.uint8
 )
 
 
-def colourise(labels: np.ndarray, colours: np.ndarray) -> np.ndarray:
+def colorize(labels: np.ndarray, colors: np.ndarray) -> np.ndarray:
     """(H, W, 3) uint8 picture of a label map; white where the label is no class.
 
     Args:
         labels: (H, W) integers.
-        colours: (C, 3) uint8 colour of each class.
+        colors: (C, 3) uint8 color of each class.
     """
-    table = np.vstack([colours, np.array([WHITE], dtype=np.uint8)])
-    return table[_with_unknown(labels, len(colours))]
+    table = np.vstack([colors, np.array([WHITE], dtype=np.uint8)])
+    return table[_with_unknown(labels, len(colors))]
 
 
 def difference_map(
@@ -81,25 +81,25 @@ def comparison(
         palette: RGB of each class; generated where it does not fit the classes.
         ignore_index: Label of the truth that says nothing.
     """
-    colours = class_colours(len(classes), palette)
+    colors = class_palette(len(classes), palette)
     size = panel_size(*prediction.shape)
     maps = {'Ground truth': truth, 'Host': host, 'Prediction' if host is None else 'Host + TPA': prediction}
     maps = {title: labels for title, labels in maps.items() if labels is not None}
     panels = [] if image is None else [Panel('Input', fit_image(image, size))]
-    panels += [Panel(title, label_panel(labels, colours, size)) for title, labels in maps.items()]
-    legends = [Legend('Classes', class_legend(list(maps.values()), classes, colours))]
+    panels += [Panel(title, label_panel(labels, colors, size)) for title, labels in maps.items()]
+    legends = [Legend('Classes', class_legend(list(maps.values()), classes, colors))]
     if host is not None:
         codes = difference_map(host, prediction, truth, ignore_index)
-        panels.append(Panel('Difference', label_panel(codes, DIFFERENCE_COLOURS, size)))
+        panels.append(Panel('Difference', label_panel(codes, DIFFERENCE_COLORS, size)))
         legends.append(Legend('Difference', difference_legend(codes)))
     return compose(panels, legends)
 
 
-def label_panel(labels: np.ndarray, colours: np.ndarray, size: tuple[int, int]) -> Image.Image:
+def label_panel(labels: np.ndarray, colors: np.ndarray, size: tuple[int, int]) -> Image.Image:
     """A label map as a picture of ``size`` (height, width); what is no class is hatched."""
     labels = resample(labels, size)
-    picture = Image.fromarray(colourise(labels, colours))
-    unknown = _with_unknown(labels, len(colours)) == len(colours)
+    picture = Image.fromarray(colorize(labels, colors))
+    unknown = _with_unknown(labels, len(colors)) == len(colors)
     if unknown.any():
         picture.paste(hatched(picture.size), mask=Image.fromarray(unknown))
     return picture
@@ -112,7 +112,7 @@ def resample(labels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 
 
 def _nearest(source: int, target: int) -> np.ndarray:
-    """(target,) position along an axis of ``source`` pixels that each target pixel's centre falls on."""
+    """(target,) position along an axis of ``source`` pixels that each target pixel's center falls on."""
     return ((np.arange(target) + 0.5) * source / target).astype(int)
 
 
@@ -123,19 +123,19 @@ def fit_image(image: Image.Image, size: tuple[int, int]) -> Image.Image:
     return image.resize((width, height), Image.Resampling.NEAREST if grows else Image.Resampling.LANCZOS)
 
 
-def class_legend(maps: Sequence[np.ndarray], classes: Sequence[str], colours: np.ndarray) -> list[Entry]:
-    """The classes that occur in any of the maps, in the data set's order, and what is ignored."""
+def class_legend(maps: Sequence[np.ndarray], classes: Sequence[str], colors: np.ndarray) -> list[Entry]:
+    """The classes that occur in any of the maps, in the dataset's order, and what is ignored."""
     unknown = len(classes)
     counts = sum(np.bincount(_with_unknown(labels, unknown).ravel(), minlength=unknown + 1) for labels in maps)
     present = counts[:unknown].nonzero()[0]
-    entries = [Entry(tuple(int(v) for v in colours[label]), str(classes[label])) for label in present]
+    entries = [Entry(tuple(int(v) for v in colors[label]), str(classes[label])) for label in present]
     return entries + [Entry(None, 'ignored')] * bool(counts[unknown])
 
 
 def difference_legend(codes: np.ndarray) -> list[Entry]:
     """What happened to which share of the pixels that are not ignored."""
     count = np.bincount(codes.ravel(), minlength=256)
-    known = count[: len(DIFFERENCE_COLOURS)]
+    known = count[: len(DIFFERENCE_COLORS)]
     kinds = Difference.UNCHANGED, Difference.CHANGED
     if not known[list(kinds)].any():
         kinds = Difference.CORRECTED, Difference.BROKEN, Difference.BOTH_RIGHT, Difference.BOTH_WRONG
@@ -143,7 +143,7 @@ def difference_legend(codes: np.ndarray) -> list[Entry]:
     for kind in kinds:
         name = kind.name.lower().replace('_', ' ')
         share = 100 * known[kind] / max(1, known.sum())
-        entries.append(Entry(tuple(int(v) for v in DIFFERENCE_COLOURS[kind]), f'{name} {share:.1f} %'))
+        entries.append(Entry(tuple(int(v) for v in DIFFERENCE_COLORS[kind]), f'{name} {share:.1f} %'))
     return entries
 
 

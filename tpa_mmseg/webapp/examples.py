@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tpa_tools.miniature_training.captions import WORDS
+
 from ..apis.picture import Picture
-from ..miniature.captions import WORDS
 from ..miniature.splits import split_of
 from ..miniature.textures import GROUNDS, THINGS
 

@@ -8,7 +8,7 @@ from functools import partial
 from nicegui import ui
 
 from ..apis.picture import Picture
-from .view import PANELS, View, data_url, difference_colours, thumbnail
+from .view import PANELS, View, data_url, difference_colors, thumbnail
 
 _COLUMNS = {
     'name': 'Class',
@@ -18,11 +18,11 @@ _COLUMNS = {
     'bank': 'Anchors in the bank',
     'prototype': 'Prototype',
 }
-# Vue escapes the name; the colour is our own.
+# Vue escapes the name; the color is our own.
 _NAME_CELL = """
 <q-td :props="props">
   <span :style="{display: 'inline-block', width: '0.9em', height: '0.9em', marginRight: '0.5em', borderRadius: '2px',
-                 verticalAlign: '-0.1em', outline: '1px solid #8888', background: props.row.colour}"></span>
+                 verticalAlign: '-0.1em', outline: '1px solid #8888', background: props.row.color}"></span>
   {{ props.value }}
 </q-td>
 """
@@ -62,8 +62,8 @@ class Outcome:
     def _build_difference(self) -> None:
         with ui.row().classes('items-center gap-4 text-sm'):
             ui.label('Difference').classes('font-semibold')
-            for word, colour in difference_colours().items():
-                _swatch(word, colour)
+            for word, color in difference_colors().items():
+                _swatch(word, color)
             self._changed = ui.label().props('data-part=changed role=status')
 
     def offer(self, pictures: Sequence[Picture]) -> None:
@@ -94,13 +94,13 @@ class Outcome:
             ui.label('Classes').classes('font-semibold')
             for row in view.rows:
                 if row['host'] or row['tpa']:
-                    _swatch(row['name'], row['colour'])
+                    _swatch(row['name'], row['color'])
         self._changed.set_text(f'TPA changed {100 * view.changed:.1f} % of the pixels.')
         self._bank.set_text(view.bank)
         self._table.rows = view.rows
 
 
-def _swatch(text: str, colour: str) -> None:
+def _swatch(text: str, color: str) -> None:
     with ui.row().classes('items-center gap-1'):
-        ui.element('span').classes('inline-block w-4 h-4 rounded').style(f'background: {colour}')
+        ui.element('span').classes('inline-block w-4 h-4 rounded').style(f'background: {color}')
         ui.label(text)

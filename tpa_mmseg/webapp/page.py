@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from nicegui import events, run, ui
 
 from ..apis import host_names
-from ..errors import TPAError, sentence
+from ..errors import TPAError, user_message
 from .examples import EXAMPLES, Example
 from .limits import FORMATS, Limits
 from .outcome import Outcome
@@ -220,7 +220,7 @@ class Page:
             return None if self._left else found
         except TPAError as error:
             if not self._left:
-                self._say(sentence(error))
+                self._say(user_message(error))
             return None
 
     def _say(self, text: str) -> None:

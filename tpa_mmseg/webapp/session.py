@@ -147,7 +147,7 @@ class Session:
         kind = 'Miniature weights, which know painted scenes and few words' if miniature else 'Real weights'
         self.about = f'{kind}: {segmenter.about}. {segmenter.note}'.strip()
         fusion = segmenter.fusion
-        self.defaults = Settings(fusion.alpha, fusion.temperature, segmenter.bank.rule.k)
+        self.defaults = Settings(fusion.alpha, fusion.lambda_, segmenter.bank.rule.k)
 
     def view(self, index: int, settings: Settings) -> View:
         """A result with other settings: only the fusion is redone, and for ``k`` the bank."""

@@ -11,8 +11,8 @@ from PIL import Image
 
 from ..apis import Result
 from ..apis.picture import Picture
-from ..apis.pictures import class_counts
-from ..visualization import DIFFERENCE_COLOURS, Difference, class_colours, difference_map, draw_anchors, panel_size
+from ..apis.render import class_counts
+from ..visualization import DIFFERENCE_COLORS, Difference, class_palette, difference_map, draw_anchors, panel_size
 from ..visualization.panels import label_panel
 
 #: The panels: part of the page, and title.
@@ -27,7 +27,7 @@ class View:
 
     Args:
         panels: Address of an image for each of :data:`PANELS`.
-        rows: One per class: ``name``, ``colour``, ``host`` and ``tpa`` (shares in percent), ``here`` and ``bank``
+        rows: One per class: ``name``, ``color``, ``host`` and ``tpa`` (shares in percent), ``here`` and ``bank``
             (anchors in this picture and in all), ``prototype`` (whether there is one).
         changed: Share of the pixels to which TPA gave another class.
         bank: The bank in one sentence.
@@ -49,30 +49,30 @@ class Stills:
 
 def stills_of(result: Result) -> Stills:
     """The picture, the host and the anchors of a result with TPA."""
-    size, colours = _layout(result)
+    size, colors = _layout(result)
     picture, anchors = result.picture.at(size), result.anchors()
     panels = {
         'input': picture,
-        'host': label_panel(result.host_labels, colours, size),
-        'anchors': draw_anchors(picture.convert('L').convert('RGB'), anchors, colours),
+        'host': label_panel(result.host_labels, colors, size),
+        'anchors': draw_anchors(picture.convert('L').convert('RGB'), anchors, colors),
     }
     return Stills(_addresses(panels), class_counts(anchors, len(result.class_names)))
 
 
 def view_of(result: Result, stills: Stills) -> View:
     """The view of a result with TPA. Args: stills: of the same picture and ``k``."""
-    size, colours = _layout(result)
+    size, colors = _layout(result)
     changes = difference_map(result.host_labels, result.labels)
     panels = {
-        'tpa': label_panel(result.labels, colours, size),
-        'difference': label_panel(changes, DIFFERENCE_COLOURS, size),
+        'tpa': label_panel(result.labels, colors, size),
+        'difference': label_panel(changes, DIFFERENCE_COLORS, size),
     }
     return View(stills.panels | _addresses(panels), _rows(result, stills.anchors), result.changed(), _describe(result))
 
 
 def _layout(result: Result) -> tuple[tuple[int, int], np.ndarray]:
-    """Height and width of panels, and the colour of each class."""
-    return panel_size(*result.labels.shape), class_colours(len(result.palette), result.palette)
+    """Height and width of panels, and the color of each class."""
+    return panel_size(*result.labels.shape), class_palette(len(result.palette), result.palette)
 
 
 def _addresses(panels: dict[str, Image.Image]) -> dict[str, str]:
@@ -84,14 +84,14 @@ def _rows(result: Result, anchors: np.ndarray) -> list[dict]:
     return [
         {
             'name': area.name,
-            'colour': css_colour(colour),
+            'color': css_color(color),
             'host': round(100 * area.host_share, 1),
             'tpa': round(100 * area.share, 1),
             'here': int(count),
             'bank': known.anchors,
             'prototype': '✓' if known.covered else '–',
         }
-        for area, known, colour, count in columns
+        for area, known, color, count in columns
     ]
 
 
@@ -104,14 +104,14 @@ def _describe(result: Result) -> str:
     )
 
 
-def difference_colours() -> dict[str, str]:
-    """What the colours of the difference mean: CSS colour of each word."""
+def difference_colors() -> dict[str, str]:
+    """What the colors of the difference mean: CSS color of each word."""
     kinds = Difference.UNCHANGED, Difference.CHANGED
-    return {kind.name.lower(): css_colour(DIFFERENCE_COLOURS[kind]) for kind in kinds}
+    return {kind.name.lower(): css_color(DIFFERENCE_COLORS[kind]) for kind in kinds}
 
 
-def css_colour(colour: np.ndarray | list[int] | tuple[int, ...]) -> str:
-    red, green, blue = (int(value) for value in colour)
+def css_color(color: np.ndarray | list[int] | tuple[int, ...]) -> str:
+    red, green, blue = (int(value) for value in color)
     return f'#{red:02x}{green:02x}{blue:02x}'
 
 

@@ -1,4 +1,4 @@
-"""ClearCLIP as published, with the settings that most data sets share."""
+"""ClearCLIP as published, with the settings that most datasets share."""
 
 _base_ = ['../runtime.py', '../tpa.py', '../backbones.py']
 model = dict(

@@ -1,4 +1,4 @@
-"""NACLIP with its mask refinement, and the settings that most data sets share."""
+"""NACLIP with its mask refinement, and the settings that most datasets share."""
 
 _base_ = ['../runtime.py', '../tpa.py', '../backbones.py']
 model = dict(

@@ -1,4 +1,4 @@
-"""ProxyCLIP with DINO ViT-B/8 inside, and the settings that most data sets share."""
+"""ProxyCLIP with DINO ViT-B/8 inside, and the settings that most datasets share."""
 
 _base_ = ['../runtime.py', '../tpa.py', '../backbones.py']
 model = dict(

@@ -1,4 +1,4 @@
-"""SCLIP, with the settings that most data sets share."""
+"""SCLIP, with the settings that most datasets share."""
 
 _base_ = ['../runtime.py', '../tpa.py', '../backbones.py']
 model = dict(

@@ -1,4 +1,4 @@
-"""Trident with DINO ViT-B/16 and SAM ViT-B inside, and the settings that most data sets share."""
+"""Trident with DINO ViT-B/16 and SAM ViT-B inside, and the settings that most datasets share."""
 
 _base_ = ['../runtime.py', '../tpa.py', '../backbones.py']
 model = dict(

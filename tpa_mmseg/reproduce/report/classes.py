@@ -11,7 +11,7 @@ from .subject import Subject
 # Experiments that score TPA as the config has it, so that any of them can tell about classes.
 _SOURCES = ('main', 'components', 'bank-size')
 _GAIN = Axis('gain (IoU)', include=(0.0,))
-# Colours of gain and loss.
+# Colors of gain and loss.
 _GAINS, _LOSSES = 0, 1
 
 

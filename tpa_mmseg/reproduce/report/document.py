@@ -46,7 +46,7 @@ class Cell:
 
     @property
     def mark(self) -> str:
-        """A sign for what is outside the tolerance: which way it points does not need colour."""
+        """A sign for what is outside the tolerance: which way it points does not need color."""
         return ('▲' if self.difference.startswith('+') else '▼') if self.outside else ''
 
 

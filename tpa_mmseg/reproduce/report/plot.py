@@ -33,7 +33,7 @@ class Series:
     Args:
         name: For the legend; empty for none.
         points: The values, in the order of a line.
-        style: Number of colour and marker.
+        style: Number of color and marker.
         line: Whether points are connected.
         dashed: Whether the line is a broken one.
     """
@@ -65,7 +65,7 @@ class Plot:
     series: tuple[Series, ...]
 
     def svg(self) -> str:
-        """The drawing. Colours come from ``plot.css``, so that they follow the page around it."""
+        """The drawing. Colors come from ``plot.css``, so that they follow the page around it."""
         legend, legend_height = _legend(self.series)
         points = [point for series in self.series for point in series.points]
         x = _Scale(self.x, [point.x for point in points], _LEFT, _WIDTH - _RIGHT)
@@ -78,13 +78,13 @@ class Plot:
         )
 
     def svg_file(self) -> str:
-        """The drawing with its colours inside, for a file of its own."""
+        """The drawing with its colors inside, for a file of its own."""
         return self.svg().replace('<g', f'<style>{stylesheet()}</style><g', 1)
 
 
 @cache
 def stylesheet() -> str:
-    """Colours of the drawings."""
+    """Colors of the drawings."""
     return (Path(__file__).parent / 'plot.css').read_text(encoding='utf-8')
 
 
@@ -176,7 +176,7 @@ def _class(series: Series) -> str:
 
 
 def _marker(style: int, left: float, top: float, title: str = '') -> str:
-    """Circle, square, triangle or diamond: series differ in more than colour."""
+    """Circle, square, triangle or diamond: series differ in more than color."""
     hover = f'<title>{title}</title>' if title else ''
     if style % 4 == 0:
         return f'<circle cx="{left}" cy="{top}" r="3.6">{hover}</circle>'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from ... import paper
+from ...catalog import paper
 from ..experiments import EXPERIMENTS
 from ..layout import RunView, State
 from ..worlds import World
@@ -154,7 +154,7 @@ def _pictures(subject: Subject) -> Content:
             if photos:
                 albums.append(Album(f'{subject.benchmark(view.run)}: {title}', photos))
     note = (
-        'Green: corrected by TPA. Red: broken by it. Light grey: right with and without it. Dark grey: wrong in both.'
+        'Green: corrected by TPA. Red: broken by it. Light gray: right with and without it. Dark gray: wrong in both.'
     )
     return {'notes': (note,) if albums else (), 'albums': tuple(albums)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ...utils import atomic_write
+from ...io import atomic_write
 from ..layout import WORK_DIR
 from ..reference import TOLERANCE
 from .build import build_report

@@ -1,0 +1,148 @@
+"""Regions, and what refined scores mean with and without TPA."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from tpa_mmseg.core import ClassProbabilities, DecisionRule, FusedScores, Fusion, Lookup, Prototypes, QueryScores
+from tpa_mmseg.hosts.trident.refined_scores import RefinedScores
+from tpa_mmseg.hosts.trident.regions import find_regions
+
+SIZE = (37, 53)
+CLASSES = torch.tensor([1, 3])
+
+
+def coarse_scores(prob_thd: float = 0.4) -> QueryScores:
+    """Four classes of six queries, whose probabilities do not sum to one."""
+    return QueryScores(2 * torch.randn(6, 5, 7), SIZE, [0, 0, 1, 2, 2, 3], DecisionRule(prob_thd))
+
+
+def refined_maps() -> tuple[torch.Tensor, torch.Tensor]:
+    """Scores of two classes in overlapping masks, and regions that failed in part of them."""
+    maps = torch.rand(2, *SIZE) * 0.4
+    maps[0, :, 30:] = 0
+    maps[1, :15] = 0
+    failed = torch.zeros(SIZE, dtype=torch.bool)
+    failed[10:30, 10:40] = True
+    return maps, failed
+
+
+def full_map(coarse: QueryScores, maps: torch.Tensor, failed: torch.Tensor) -> torch.Tensor:
+    """The whole (C, H, W) refined score map."""
+    scores = torch.zeros(4, *SIZE)
+    scores[CLASSES] = maps
+    return torch.maximum(scores, coarse.probabilities() * coarse.mass * failed)
+
+
+def fused(scores: RefinedScores, beta: float = 2.5, rule: str = 'host', covered: bool = True) -> FusedScores:
+    vectors = torch.nn.functional.normalize(torch.randn(4, 8), dim=1)
+    prototypes = Prototypes(vectors * covered, torch.full((4,), covered))
+    fusion = Fusion(alpha=0.5, lambda_=2 * beta, rule=rule)
+    return FusedScores(scores, Lookup(prototypes, torch.randn(8, 6, 9), SIZE), fusion)
+
+
+def test_probabilities_are_the_refined_map_divided_by_its_sum_and_coarse_elsewhere() -> None:
+    coarse, (maps, failed) = coarse_scores(), refined_maps()
+    scores = RefinedScores(coarse, CLASSES, maps, failed)
+    whole = full_map(coarse, maps, failed)
+    expected = torch.where(whole.sum(0) > 0, whole / whole.sum(0), coarse.probabilities())
+    torch.testing.assert_close(scores.probabilities(), expected, atol=1e-6, rtol=0)
+    expected = torch.where(whole.sum(0) > 0, whole.sum(0), coarse.mass)
+    torch.testing.assert_close(scores.mass, expected, atol=1e-6, rtol=0)
+
+
+def test_labels_are_those_of_the_masks_and_the_hosts_own_elsewhere() -> None:
+    coarse, (maps, failed) = coarse_scores(), refined_maps()
+    scores = RefinedScores(coarse, CLASSES, maps, failed)
+    expected = torch.where(maps.sum(0) > 0, CLASSES[maps.argmax(0)], coarse.labels())
+    assert torch.equal(scores.labels(), expected)
+    # Failed regions and the threshold make the labels differ from the best class: the case is not trivial.
+    in_masks = maps.sum(0) > 0
+    best = scores.probabilities().argmax(0)
+    assert (best != expected)[in_masks].any() and (best != expected)[~in_masks].any()
+
+
+@pytest.mark.parametrize('rule', ['host', 'argmax'])
+@pytest.mark.parametrize('nothing', ['empty bank', 'beta = 0'])
+def test_a_lookup_that_adds_nothing_leaves_the_labels_unchanged(nothing: str, rule: str) -> None:
+    scores = RefinedScores(coarse_scores(), CLASSES, *refined_maps())
+    with_tpa = fused(scores, beta=0.0 if nothing == 'beta = 0' else 2.5, rule=rule, covered=nothing != 'empty bank')
+    assert torch.equal(with_tpa.labels(), scores.labels())
+    host, labels = with_tpa.both_labels()
+    assert torch.equal(host, scores.labels()) and torch.equal(labels, scores.labels())
+
+
+def test_a_lookup_changes_labels_in_masks_only_where_it_changes_the_best_class() -> None:
+    coarse, (maps, failed) = coarse_scores(), refined_maps()
+    scores = RefinedScores(coarse, CLASSES, maps, failed)
+    with_tpa = fused(scores)
+    before, after = scores.log_band(0, SIZE[0]).argmax(0), with_tpa.log_band(0, SIZE[0]).argmax(0)
+    in_masks = maps.sum(0) > 0
+    expected = torch.where(before == after, scores.labels(), after)
+    assert (before != after)[in_masks].any()
+    assert torch.equal(with_tpa.labels()[in_masks], expected[in_masks])
+    host, labels = with_tpa.both_labels()
+    assert torch.equal(host, scores.labels()) and torch.equal(labels, with_tpa.labels())
+    # Elsewhere the threshold applies to the fused scores.
+    best = (with_tpa.probabilities() * coarse.mass).amax(0)
+    assert torch.equal(with_tpa.labels()[~in_masks], after.masked_fill(best < 0.4, 0)[~in_masks])
+
+
+def test_plain_argmax_knows_no_labels_of_the_host() -> None:
+    with_tpa = fused(RefinedScores(coarse_scores(), CLASSES, *refined_maps()), rule='argmax')
+    assert torch.equal(with_tpa.labels(), with_tpa.log_band(0, SIZE[0]).argmax(0))
+
+
+def test_pixels_without_a_distribution_keep_a_label() -> None:
+    values = torch.rand(4, *SIZE)
+    values[:, 3, 4] = 0
+    coarse = ClassProbabilities(values, SIZE, DecisionRule(0.2))
+    maps, failed = refined_maps()
+    maps[:, 3, 4] = 0
+    labels = RefinedScores(coarse, CLASSES, maps, failed).labels()
+    assert labels[3, 4] == coarse.labels()[3, 4]
+
+
+def flood(mask: np.ndarray) -> np.ndarray:
+    """Numbers the 8-connected regions of a mask by their first pixels, row by row; -1 outside."""
+    number = np.full(mask.shape, -1)
+    count = 0
+    for start in zip(*np.nonzero(mask), strict=True):
+        if number[start] >= 0:
+            continue
+        number[start], stack = count, [start]
+        while stack:
+            y, x = stack.pop()
+            for near in ((y + down, x + right) for down in (-1, 0, 1) for right in (-1, 0, 1)):
+                inside = 0 <= near[0] < mask.shape[0] and 0 <= near[1] < mask.shape[1]
+                if inside and mask[near] and number[near] < 0:
+                    number[near] = count
+                    stack.append(near)
+        count += 1
+    return number
+
+
+@pytest.mark.parametrize('seed', range(6))
+def test_regions_are_connected_and_in_the_order_of_their_first_pixels(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    labels = random.integers(-1, 3, random.integers(1, 25, 2))
+    scores = random.random((3, *labels.shape)).round(1)
+    for regions in find_regions(labels, scores, lowest_peak=0.0, minimal_area=1):
+        assert np.array_equal(regions.map, flood(labels == regions.label))
+        for index, (point, box) in enumerate(zip(regions.points, regions.boxes, strict=True)):
+            rows, columns = np.nonzero(regions.map == index)
+            assert box.tolist() == [columns.min(), rows.min(), columns.max(), rows.max()]
+            first = scores[regions.label][rows, columns].argmax()
+            assert point.tolist() == [columns[first], rows[first]]
+
+
+def test_small_regions_and_unsure_classes_are_left_out() -> None:
+    labels = np.array([[0, 0, -1, 1], [0, -1, -1, 1], [-1, 1, -1, -1]])
+    scores = np.stack((np.full((3, 4), 0.3), np.full((3, 4), 0.6)))
+    (found,) = find_regions(labels, scores, lowest_peak=0.5, minimal_area=2)
+    assert found.label == 1
+    assert found.map.tolist() == [[-1, -1, -1, 0], [-1, -1, -1, 0], [-1, -1, -1, -1]]
+    assert found.boxes.tolist() == [[3, 0, 3, 1]]
+    assert not list(find_regions(labels, scores, lowest_peak=0.5, minimal_area=3))

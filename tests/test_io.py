@@ -1,0 +1,39 @@
+"""A file appears complete or not at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from tpa_mmseg.errors import TPAError, user_message
+from tpa_mmseg.io import atomic_write
+
+
+def test_a_file_appears_when_it_is_complete(tmp_path):
+    path = tmp_path / 'new' / 'file.txt'
+    with atomic_write(path, 'w') as file:
+        file.write('äh')
+        assert not path.exists()
+    assert path.read_text(encoding='utf-8') == 'äh'
+    assert [entry.name for entry in path.parent.iterdir()] == ['file.txt']
+
+
+def test_an_error_leaves_the_old_file(tmp_path):
+    path = tmp_path / 'file.bin'
+    path.write_bytes(b'old')
+    with pytest.raises(ZeroDivisionError), atomic_write(path) as file:
+        file.write(b'new')
+        raise ZeroDivisionError
+    assert path.read_bytes() == b'old'
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / 'folder').mkdir()
+    with pytest.raises(TPAError, match='folder cannot be written'), atomic_write(tmp_path / 'folder') as file:
+        file.write(b'x')
+
+
+def test_the_sentence_is_found_inside_a_workers_traceback():
+    text = 'Caught TPAError in worker process 0.\nOriginal Traceback ...\ntpa_mmseg.errors.TPAError: One thing.\n'
+    assert user_message(TPAError(text)) == 'One thing.'
+    assert user_message(ValueError('x')) == 'ValueError: x'

@@ -1,0 +1,253 @@
+"""tools/weights.py: what configs need, where it goes, how it is fetched and checked."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+
+import huggingface_hub.constants
+import open_clip
+import pytest
+import safetensors.torch
+import timm
+import torch
+from mmengine.config import Config
+
+from tests.helpers.world import ROOT, run_in_process
+from tpa_mmseg.clip.source import CLIPSpec
+from tpa_mmseg.errors import TPAError
+from tpa_mmseg.sam.model import find_checkpoint
+from tpa_mmseg.weights import sources as weights_catalog
+from tpa_mmseg.weights.needs import needs
+from tpa_mmseg.weights.sources import KNOWN, CLIPWeights, OwnFile, SAMWeights, TimmWeights
+
+TINY = 'vit_tiny_patch16_224.augreg_in21k'
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """An empty weights folder, an empty cache, and no hub."""
+    monkeypatch.setenv('TPA_WEIGHTS', str(tmp_path / 'weights'))
+    monkeypatch.setattr(huggingface_hub.constants, 'HF_HUB_CACHE', str(tmp_path / 'cache'))
+    use_hub(monkeypatch, 'http://127.0.0.1:9')
+    return tmp_path / 'weights'
+
+
+def use_hub(monkeypatch, address: str) -> None:
+    for name in ('http_proxy', 'https_proxy', 'all_proxy'):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    monkeypatch.setattr(huggingface_hub.constants, 'ENDPOINT', address)
+    template = address + '/{repo_id}/resolve/{revision}/{filename}'
+    monkeypatch.setattr(huggingface_hub.constants, 'HUGGINGFACE_CO_URL_TEMPLATE', template)
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    """A hub that has a few files: path of the address -> content."""
+    files: dict[str, bytes] = {}
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_HEAD(self, body: bool = False) -> None:
+            content = files.get(self.path)
+            self.send_response(200 if content is not None else 404)
+            self.send_header('Content-Length', str(len(content or b'')))
+            self.send_header('ETag', '"0123456789abcdef"')
+            self.send_header('X-Repo-Commit', 'a' * 40)
+            if content is None:
+                self.send_header('X-Error-Code', 'EntryNotFound')
+            self.end_headers()
+            if body and content:
+                self.wfile.write(content)
+
+        def do_GET(self) -> None:
+            self.do_HEAD(body=True)
+
+        def log_message(self, *args) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    use_hub(monkeypatch, f'http://127.0.0.1:{server.server_port}')
+    monkeypatch.setattr(weights_catalog, '_SAM_URL', f'http://127.0.0.1:{server.server_port}/{{}}.pth')
+    yield files
+    server.shutdown()
+    server.server_close()
+
+
+def tiny_state() -> dict[str, torch.Tensor]:
+    return timm.create_model(TINY.partition('.')[0], num_classes=0).state_dict()
+
+
+def write_config(path, **model):
+    path.write_text(f'model = {model!r}\n', encoding='utf-8')
+    return path
+
+
+def wanted(path: str) -> dict[str, str]:
+    model = Config.fromfile(ROOT / 'configs' / path).model
+    return {place.removeprefix('model.'): weights.names[0] for place, weights in needs(model)}
+
+
+def exit_code(*args) -> int:
+    with pytest.raises(SystemExit) as stop:
+        run_in_process('weights', *args)
+    return stop.value.code
+
+
+@pytest.mark.parametrize(
+    ('config', 'expected'),
+    [
+        ('sclip/sclip_vit-b16_voc21.py', {'host.clip': 'ViT-B-16.openai'}),
+        ('naclip/naclip_vit-l14_ade20k.py', {'host.clip': 'ViT-L-14.openai'}),
+        (
+            'proxyclip/proxyclip-mae_vit-h14_voc20.py',
+            {'host.clip': 'ViT-H-14.laion2b_s32b_b79k', 'host.proxy': 'vit_base_patch16_224.mae'},
+        ),
+        (
+            'trident/trident_vit-b16_cityscapes.py',
+            {
+                'host.clip': 'ViT-B-16.openai',
+                'host.proxy': 'vit_base_patch16_224.dino',
+                'host.sam': 'sam_vit_b_01ec64',
+            },
+        ),
+    ],
+)
+def test_the_needs_of_a_config_are_read_off_its_model(config, expected):
+    assert wanted(config) == {**expected, 'encoder': 'vit_base_patch14_dinov2.lvd142m'}
+
+
+def test_what_a_config_leaves_to_its_classes_is_needed_as_well():
+    clip = {'model': 'ViT-B/16', 'pretrained': 'openai'}
+    model = {'type': 'TPASegmentor', 'host': {'type': 'Trident', 'clip': clip}, 'encoder': {'type': 'TimmEncoder'}}
+    assert {weights.title for _, weights in needs(model)} == {
+        'CLIP ViT-B-16 (openai)',
+        'vit_base_patch16_224.dino',
+        'SAM vit_b',
+        'vit_base_patch14_dinov2.lvd142m',
+    }
+
+
+def test_random_weights_are_not_needed_and_own_files_are_needed_by_their_path(tmp_path):
+    own = str(tmp_path / 'own.pth')
+    model = {
+        'host': {'type': 'SCLIP', 'clip': {'model': 'ViT-B-16', 'pretrained': None}},
+        'encoder': {'type': 'TimmEncoder', 'model': {'type': 'VisionTransformer'}, 'pretrained': False},
+        'proxies': [{'type': 'TimmEncoder', 'model': TINY, 'pretrained': own}],
+        'sam': {'model': 'vit_b', 'checkpoint': own},
+    }
+    assert [(place, weights.target) for place, weights in needs(model)] == [
+        ('model.proxies.0', tmp_path / 'own.pth'),
+        ('model.sam', tmp_path / 'own.pth'),
+    ]
+
+
+def test_another_tag_of_an_encoder_is_another_file():
+    encoder = {'type': 'TimmEncoder', 'model': 'vit_tiny_patch16_224', 'pretrained': 'augreg_in21k'}
+    ((_, weights),) = needs(encoder)
+    assert weights.names[0] == TINY
+    with pytest.raises(TPAError, match="no weights for 'vit_huge'"):
+        list(needs({'type': 'TimmEncoder', 'model': 'vit_huge'}))
+
+
+@pytest.mark.parametrize('name', [name for name in KNOWN if not name.startswith('sam_')])
+def test_known_sizes_are_those_of_the_models(name):
+    architecture, _, tag = name.partition('.')
+    with torch.device('meta'):
+        if architecture.startswith('ViT'):
+            model = open_clip.CLIP(**open_clip.get_model_config(architecture))
+        else:
+            model = timm.create_model(name, num_classes=0)
+            assert timm.models.get_pretrained_cfg(name).license == KNOWN[name][1].lower()
+    assert sum(each.numel() for each in model.parameters()) * 4e-6 == pytest.approx(KNOWN[name][0], rel=0.005)
+
+
+def test_what_nobody_knows_is_unknown():
+    weights = OwnFile('a.pth', 'CLIP')
+    assert (weights.size, weights.license) == (None, 'unknown')
+    assert TimmWeights(TINY).size is None and TimmWeights(TINY).license == 'apache-2.0'
+
+
+def test_configs_find_the_files_where_the_tool_puts_them(folder):
+    folder.mkdir()
+    clip, sam, encoder = CLIPWeights('ViT-B-16-quickgelu', 'openai'), SAMWeights('vit_b'), TimmWeights(TINY)
+    for weights in (clip, sam, encoder):
+        assert weights.locate() is None
+        safetensors.torch.save_file(tiny_state(), weights.target)
+        assert weights.locate() == weights.target
+    assert CLIPSpec('ViT-B-16-quickgelu', 'openai').path == clip.target
+    assert CLIPSpec('ViT-B-16', 'openai').path == clip.target
+    assert find_checkpoint('vit_b', None) == sam.target
+    encoder.load(encoder.target)
+
+
+def test_list_shows_size_license_and_what_to_bring(folder, capfd):
+    assert exit_code('list', ROOT / 'configs/trident/trident_vit-b16_voc21.py') == 0
+    said = capfd.readouterr().out
+    assert '| CLIP ViT-B-16-quickgelu (openai) | clip ' in said and '| 599 MB | MIT ' in said
+    assert '| https://dl.fbaipublicfiles.com/segment_anything/sam_vit_b_01ec64.pth ' in said
+    assert str(folder / 'ViT-B-16.openai.safetensors') in said
+
+
+def test_fetch_without_a_connection_ends_in_one_sentence_per_model(folder, capfd, monkeypatch):
+    monkeypatch.setattr(weights_catalog, '_SAM_URL', 'http://127.0.0.1:9/{}.pth')
+    assert exit_code('fetch', ROOT / 'configs/trident/trident_vit-b16_voc21.py') == 1
+    said = capfd.readouterr().err.splitlines()
+    assert len(said) == 4
+    assert all(line.startswith('error: The weights of ') and str(folder) in line for line in said)
+    assert not list(folder.iterdir())
+
+
+def test_fetch_takes_from_the_hub_what_is_missing_and_check_builds_the_models(tmp_path, folder, hub, capfd):
+    hub[f'/timm/{TINY}/resolve/main/model.safetensors'] = safetensors.torch.save(tiny_state())
+    config = write_config(tmp_path / 'config.py', type='TimmEncoder', model=TINY)
+    assert exit_code('check', config) == 1
+    assert exit_code('fetch', config) == 0
+    assert [file.name for file in folder.iterdir()] == [f'{TINY}.safetensors']
+    assert exit_code('check', config) == 0
+    assert exit_code('fetch', config) == 0
+    said = capfd.readouterr().out.splitlines()
+    assert 'is missing; bring model.safetensors of the hub repository' in said[0]
+    assert [line.partition(': ')[2].partition(',')[0] for line in said[1:]] == ['fetched', 'fine', 'is there']
+
+
+def test_a_clip_model_and_sam_are_fetched_by_their_libraries(folder, hub):
+    hub['/timm/vit_base_patch16_clip_224.openai/resolve/main/open_clip_model.safetensors'] = b'clip'
+    hub['/sam_vit_b_01ec64.pth'] = b'sam'
+    clip, sam = CLIPWeights('ViT-B-16-quickgelu', 'openai'), SAMWeights('vit_b')
+    assert clip.fetch().read_bytes() == b'clip' and sam.fetch().read_bytes() == b'sam'
+    assert clip.locate() == clip.target and sam.locate() == sam.target
+    assert sorted(file.name for file in folder.iterdir()) == [clip.target.name, sam.target.name]
+
+
+def test_what_the_cache_of_the_hub_has_is_not_fetched_again(tmp_path, hub):
+    hub[f'/timm/{TINY}/resolve/main/model.safetensors'] = safetensors.torch.save(tiny_state())
+    path = huggingface_hub.hf_hub_download(f'timm/{TINY}', 'model.safetensors')
+    assert str(TimmWeights(TINY).locate()) == path and path.startswith(str(tmp_path / 'cache'))
+    TimmWeights(TINY).load(TimmWeights(TINY).locate())
+
+
+def test_what_the_hub_does_not_have_is_said(tmp_path, hub, capfd):
+    config = write_config(tmp_path / 'config.py', type='TimmEncoder', model=TINY)
+    assert exit_code('fetch', config) == 1
+    assert capfd.readouterr().err.count('error: ') == 1
+
+
+def test_check_names_a_file_that_is_cut_short_and_one_of_another_model(tmp_path, folder, capfd):
+    folder.mkdir()
+    encoder = TimmWeights(TINY)
+    safetensors.torch.save_file(tiny_state(), encoder.target)
+    encoder.target.write_bytes(encoder.target.read_bytes()[:-100])
+    safetensors.torch.save_file(tiny_state(), CLIPWeights('ViT-B-16', 'openai').target)
+    clip = {'model': 'ViT-B-16', 'pretrained': 'openai'}
+    config = write_config(tmp_path / 'config.py', host={'clip': clip}, encoder={'type': 'TimmEncoder', 'model': TINY})
+    assert exit_code('check', config) == 1
+    said = capfd.readouterr().out
+    assert f'{TINY}: {encoder.target} cannot be read as weights' in said
+    assert 'CLIP ViT-B-16 (openai): The weights' in said and 'do not fit' in said
+
+
+def test_a_config_that_is_not_there_is_named(capfd):
+    assert exit_code('list', 'nowhere.py') == 2
+    assert capfd.readouterr().err == 'error: There is no config file nowhere.py.\n'

@@ -1,0 +1,1 @@
+"""The command lines. Installed as ``tpa_tools``, behind the command ``tpa``."""

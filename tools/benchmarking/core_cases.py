@@ -1,0 +1,130 @@
+"""The cases of the core: lookup and fusion, the bank, and decoding from low-resolution scores to labels.
+
+All of them start from what a network leaves: class scores (C, h, w) at low resolution and patch features (D, h', w').
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from tpa_mmseg.core import AnchorRule, FusedScores, Fusion, Lookup, PrototypeBank, Prototypes, QueryScores
+
+from . import direct
+from .measure import Case
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Sizes: of the image, of its host's scores, of its encoder's patch grid; number of classes and of features."""
+
+    image: tuple[int, int]
+    scores: tuple[int, int]
+    grid: tuple[int, int]
+    classes: int
+    dim: int = 768
+
+    def __str__(self) -> str:
+        return f'{self.image[0]} x {self.image[1]}, C = {self.classes}'
+
+
+class Inputs(NamedTuple):
+    """What a test image brings, and the bank."""
+
+    size: tuple[int, int]
+    scores: Tensor
+    phi: Tensor
+    prototypes: Prototypes
+
+
+def make_inputs(problem: Problem) -> Inputs:
+    """Random inputs; the scores are confident enough that nearly every pixel is an anchor."""
+    generator = torch.Generator().manual_seed(0)
+
+    def draw(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator)
+
+    scores, phi = 3 * draw(problem.classes, *problem.scores), draw(problem.dim, *problem.grid)
+    bank = PrototypeBank(problem.classes, problem.dim)
+    bank.sums, bank.counts = draw(problem.classes, problem.dim).double(), bank.counts + 10
+    return Inputs(problem.image, scores, phi, bank.prototypes())
+
+
+def tpa_labels(inputs: Inputs) -> Tensor:
+    """Labels with TPA, our way."""
+    return _fused(inputs).labels()
+
+
+def both_labels(inputs: Inputs) -> tuple[Tensor, Tensor]:
+    """The host's labels and TPA's in one sweep: what a test runs."""
+    return _fused(inputs).both_labels()
+
+
+def _fused(inputs: Inputs) -> FusedScores:
+    size, scores, phi, prototypes = inputs
+    return FusedScores(QueryScores(scores, size), Lookup(prototypes, phi, size), Fusion())
+
+
+def direct_tpa_labels(inputs: Inputs) -> Tensor:
+    """Labels with TPA as the equations read."""
+    size, scores, phi, prototypes = inputs
+    p = direct.upsample(scores, size).softmax(0)
+    cosines = direct.lookup(prototypes.vectors, prototypes.covered, phi, size)
+    return direct.fuse(p, cosines, Fusion().beta).argmax(0)
+
+
+def bank_update(inputs: Inputs) -> Tensor:
+    """Folds an image into a bank, our way."""
+    bank = PrototypeBank(len(inputs.scores), len(inputs.phi))
+    bank.update(QueryScores(inputs.scores, inputs.size), inputs.phi)
+    return bank.sums
+
+
+def direct_bank_update(inputs: Inputs) -> Tensor:
+    """Folds an image into a bank as the equations read."""
+    p = direct.upsample(inputs.scores, inputs.size).softmax(0)
+    return direct.bank_update(direct.anchor_labels(p, AnchorRule()), inputs.phi, len(p))[0]
+
+
+def plain_labels(inputs: Inputs) -> Tensor:
+    """What a host does without TPA: upsampling, softmax and argmax at full size."""
+    return direct.upsample(inputs.scores, inputs.size).softmax(0).argmax(0)
+
+
+COCO_STUFF = Problem((480, 640), (30, 40), (24, 32), 171)
+ADE20K = Problem((1200, 1800), (75, 112), (32, 48), 150)
+VOC = Problem((480, 640), (30, 40), (24, 32), 21)
+TINY = Problem((48, 64), (3, 4), (4, 5), 7, 16)
+
+
+def core_cases(quick: bool = False) -> list[Case]:
+    """The cases with their targets. Args: quick: tiny problems, only to see that everything runs."""
+
+    def case(name: str, title: str, against: str, problem: Problem, ours, other, **targets: float) -> Case:
+        problem = TINY if quick else problem
+        inputs, warm_inputs = partial(make_inputs, problem), partial(make_inputs, TINY)
+        return Case(name, title, against, str(problem), inputs, warm_inputs, ours, other, **targets)
+
+    written_out, plain = 'equations at full size', 'softmax + argmax at full size, no TPA'
+    decoding = 'decoding with TPA, host and TPA labels'
+    targets = {'times_faster': 2, 'memory_mb': 64}
+    return [
+        case(
+            'lookup_fusion',
+            'lookup + fusion, TPA labels',
+            written_out,
+            COCO_STUFF,
+            tpa_labels,
+            direct_tpa_labels,
+            times_faster=10,
+            memory_ratio=1 / 5,
+        ),
+        case('bank_update', 'bank update', written_out, COCO_STUFF, bank_update, direct_bank_update, times_faster=10),
+        case('decode_coco_stuff', decoding, plain, COCO_STUFF, both_labels, plain_labels, **targets),
+        case('decode_ade20k', decoding, plain, ADE20K, both_labels, plain_labels, **targets),
+        case('decode_voc', decoding, plain, VOC, both_labels, plain_labels, **targets),
+    ]

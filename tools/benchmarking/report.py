@@ -1,0 +1,81 @@
+"""The benchmark's tables: one ratio per line with its target, or one case per line and where its time goes."""
+
+from __future__ import annotations
+
+from tpa_mmseg.evaluation.table import render
+
+_COLUMNS = ('What', 'Image', 'Against', 'Other', 'Ours', 'Ratio', 'Target', 'Met')
+
+
+def table(entries: list[dict], markdown: bool = False) -> str:
+    """Draws the entries that :func:`~tpa_mmseg.benchmark.measure.measure` gave; a line each where stages were timed."""
+    return (
+        stage_table(entries, markdown) if all(entry['stages'] for entry in entries) else ratio_table(entries, markdown)
+    )
+
+
+def ratio_table(entries: list[dict], markdown: bool = False) -> str:
+    """One ratio per line."""
+    rows = [row for entry in entries for row in (_time_row(entry), _memory_row(entry))]
+    return render(_COLUMNS, rows, align='lllrrrrl', markdown=markdown)
+
+
+def stage_table(entries: list[dict], markdown: bool = False) -> str:
+    """One case per line: both times and where ours goes, both peaks, and the targets that are missed."""
+    names = list(entries[0]['stages'])
+    columns = ('What', 'Image', 'Other', 'Ours', 'Faster', *names, 'Peak, other', 'Peak, ours', 'Share', 'Targets')
+    rows = []
+    for entry in entries:
+        seconds, peaks = entry['seconds'], entry['peak_mb']
+        times = [seconds['other'], seconds['ours'], *(entry['stages'][name] for name in names)]
+        other, ours, *stages = map(_seconds, times)
+        memory = [f'{peaks["other"]:.0f} MB', f'{peaks["ours"]:.0f} MB', f'{entry["memory_ratio"]:.2f}']
+        faster = f'{entry["times_faster"]:.2f} x'
+        rows.append([entry['title'], entry['setting'], other, ours, faster, *stages, *memory, _targets(entry['met'])])
+    return render(columns, rows, align='ll' + 'r' * (len(columns) - 3) + 'l', markdown=markdown)
+
+
+def _targets(met: dict[str, bool]) -> str:
+    missed = [name for name, key in (('time', 'times_faster'), ('memory', 'memory_ratio')) if not met.get(key, True)]
+    return f'{" and ".join(missed)} missed' if missed else 'met'
+
+
+def _time_row(entry: dict) -> list[str]:
+    figures = [_seconds(entry['seconds'][way]) for way in ('other', 'ours')]
+    ratio, target = f'{entry["times_faster"]:.1f} x faster', f'>= {entry["targets"]["times_faster"]:g} x'
+    return [
+        f'{entry["title"]}: time',
+        entry['setting'],
+        entry['against'],
+        *figures,
+        ratio,
+        target,
+        _yes(entry['met']['times_faster']),
+    ]
+
+
+def _memory_row(entry: dict) -> list[str]:
+    figures = [f'{entry["peak_mb"][way]:.0f} MB' for way in ('other', 'ours')]
+    targets, met = entry['targets'], entry['met']
+    wanted = {
+        'memory_ratio': targets['memory_ratio'] and f'<= 1/{1 / targets["memory_ratio"]:g}',
+        'memory_mb': targets['memory_mb'] and f'<= {targets["memory_mb"]:g} MB',
+    }
+    kept = [key for key, text in wanted.items() if text]
+    return [
+        f'{entry["title"]}: peak memory',
+        entry['setting'],
+        entry['against'],
+        *figures,
+        f'1/{1 / entry["memory_ratio"]:.0f}',
+        ', '.join(wanted[key] for key in kept) or '-',
+        _yes(all(met[key] for key in kept)) if kept else '-',
+    ]
+
+
+def _seconds(value: float) -> str:
+    return f'{1000 * value:.0f} ms' if value < 1 else f'{value:.2f} s'
+
+
+def _yes(value: bool) -> str:
+    return 'yes' if value else 'NO'

@@ -1,0 +1,1 @@
+"""How the networks of the miniature suite were trained, and how they are measured."""

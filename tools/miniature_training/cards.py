@@ -1,0 +1,44 @@
+"""Weights in the repository, each with a card that says where they come from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import safetensors.torch
+import torch
+from torch import Tensor
+
+import tpa_mmseg.miniature
+from tpa_mmseg.io import atomic_write
+
+#: The committed weights and their cards.
+WEIGHTS = Path(tpa_mmseg.miniature.__file__).with_name('weights')
+
+
+def write_weights(path: Path, state: Mapping[str, Tensor], card: Mapping) -> None:
+    """Writes weights in half precision, and their card, a JSON file, beside them.
+
+    Args:
+        path: The safetensors file.
+        state: A state dict; what is not a number of a network (such as indices) keeps its type.
+        card: What it was trained on and how, with the numbers it reached.
+    """
+    path = Path(path)
+    half = {name: _half(tensor).contiguous() for name, tensor in state.items()}
+    with atomic_write(path) as file:
+        file.write(safetensors.torch.save(half))
+    size = {'parameters': sum(tensor.numel() for tensor in half.values()), 'bytes': path.stat().st_size}
+    with atomic_write(path.with_suffix('.json'), 'w') as file:
+        json.dump({**card, **size}, file, indent=2)
+        file.write('\n')
+
+
+def read_card(path: Path) -> dict:
+    """The card of a weights file."""
+    return json.loads(Path(path).with_suffix('.json').read_text('utf-8'))
+
+
+def _half(tensor: Tensor) -> Tensor:
+    return tensor.detach().to(torch.float16) if tensor.is_floating_point() else tensor

@@ -1,0 +1,1 @@
+"""Every name once, as data."""

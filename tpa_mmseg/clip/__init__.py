@@ -1,0 +1,1 @@
+"""CLIP itself: names of classes, text features, towers."""

@@ -1,0 +1,173 @@
+"""Text queries: one unit vector per class name, made once and kept on the disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import open_clip
+import safetensors
+import safetensors.torch
+import torch
+import torch.nn.functional as F
+from mmengine.device import get_device
+from mmengine.dist import is_main_process
+from mmengine.logging import print_log
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from ..errors import TPAError
+from ..io import atomic_write
+from ..weights.files import digest
+from .source import CLIPSpec
+
+#: The 80 prompts that OpenAI used for ImageNet.
+IMAGENET_TEMPLATES = tuple(template('{}') for template in open_clip.OPENAI_IMAGENET_TEMPLATES)
+
+_PROMPTS_PER_BATCH = 256
+_KEY = 'text_features'
+
+
+def cache_dir() -> Path:
+    """Where query features are kept: ``$TPA_CACHE/text``, or ``~/.cache/tpa_mmseg/text``."""
+    return Path(os.environ.get('TPA_CACHE') or Path.home() / '.cache' / 'tpa_mmseg') / 'text'
+
+
+def query_features(source: CLIPSpec, queries: Sequence[str], templates: Sequence[str] = IMAGENET_TEMPLATES) -> Tensor:
+    """The vectors of all queries, from the cache if they were ever made with the same model, templates and names.
+
+    Random weights are never cached.
+
+    Args:
+        source: The CLIP model.
+        queries: Q names.
+        templates: Sentences with ``{}`` for the name.
+
+    Returns:
+        (Q, E) float32 unit vectors on the CPU: of each query, the mean of its prompts' unit vectors, of length one.
+    """
+    return _cached_features(source, queries, templates, merged=True)
+
+
+def template_features(source: CLIPSpec, queries: Sequence[str], templates: Sequence[str]) -> Tensor:
+    """The vectors of all queries in every template, (T, Q, E). Args: as for :func:`query_features`."""
+    return _cached_features(source, queries, templates, merged=False).transpose(0, 1).contiguous()
+
+
+def _cached_features(source: CLIPSpec, queries: Sequence[str], templates: Sequence[str], merged: bool) -> Tensor:
+    wrong = [template for template in templates if '{}' not in template]
+    if wrong or not templates:
+        raise TPAError(f'A prompt template needs {{}} where the name goes: {wrong[0] if wrong else "none given"!r}.')
+    tower = source.text_tower()
+    path = None
+    if source.path is not None:
+        made_with = [
+            digest(tower),
+            source.text_settings(),
+            list(templates),
+            list(queries),
+            *([] if merged else ['each']),
+        ]
+        name = hashlib.sha256(json.dumps(made_with, sort_keys=True).encode()).hexdigest()
+        path = cache_dir() / f'{name}.safetensors'
+        cached = _read_cache(path)
+        if cached is not None:
+            return cached
+    features = encode(tower.to(get_device()), source.tokenizer(), queries, templates)
+    features = F.normalize(features.mean(1), dim=-1) if merged else features
+    if path is not None:
+        _write_cache(path, features)
+    return features
+
+
+@torch.no_grad()
+def encode(
+    tower: nn.Module, tokenizer: open_clip.SimpleTokenizer, queries: Sequence[str], templates: Sequence[str]
+) -> Tensor:
+    """Every prompt of a query, brought to length one: (Q, T, E) on the CPU.
+
+    Args:
+        tower: The text tower, from :meth:`CLIPSpec.text_tower`, on the device to use.
+        tokenizer: Its tokenizer.
+        queries: Q names.
+        templates: Sentences with ``{}`` for the name.
+    """
+    tokens = tokenizer([template.replace('{}', name) for name in queries for template in templates])
+    tokens = _shorten(tower, tokens)
+    device = next(tower.parameters()).device
+    batches = tokens.split(_PROMPTS_PER_BATCH)
+    progress = tqdm(batches, desc='Encoding class names', unit='batch', disable=not is_main_process(), leave=False)
+    prompts = torch.cat([F.normalize(tower.encode_text(batch.to(device)).float(), dim=-1).cpu() for batch in progress])
+    return prompts.unflatten(0, (len(queries), len(templates)))
+
+
+def read_features(source: Tensor | np.ndarray | str | os.PathLike) -> tuple[Tensor, list[int] | None]:
+    """Ready-made query features.
+
+    Args:
+        source: (Q, E) array, or an .npz or .safetensors file that holds it as ``text_features``, and perhaps the class
+            of each query as ``query_to_class``.
+
+    Returns:
+        (Q, E) float32 unit vectors, and the class of each query where the file says so.
+    """
+    classes = None
+    if isinstance(source, (str, os.PathLike)):
+        arrays = _read_arrays(Path(source))
+        if _KEY not in arrays:
+            raise TPAError(f'{source} holds no {_KEY!r}, only {", ".join(sorted(arrays))}: save them under that name.')
+        if 'query_to_class' in arrays:
+            classes = [int(label) for label in arrays['query_to_class']]
+        source = arrays[_KEY]
+    features = torch.as_tensor(source).detach().cpu().float()
+    if features.ndim != 2 or not torch.isfinite(features).all():
+        raise TPAError(f'text_features must be finite numbers of shape (queries, width), not {tuple(features.shape)}.')
+    return F.normalize(features, dim=-1), classes
+
+
+def _read_arrays(path: Path) -> dict[str, np.ndarray | Tensor]:
+    try:
+        if path.suffix == '.npz':
+            with np.load(path) as archive:
+                return dict(archive)
+        return safetensors.torch.load_file(path)
+    except Exception as error:  # a damaged file can raise almost anything
+        raise TPAError(f'{path} cannot be read as an .npz or .safetensors file of text features.') from error
+
+
+def _write_cache(path: Path, features: Tensor) -> None:
+    try:
+        with atomic_write(path) as file:
+            file.write(safetensors.torch.save({_KEY: features}, metadata={'sha256': _checksum(features)}))
+    except (TPAError, OSError) as error:  # a cache that cannot be kept costs time, never a run
+        print_log(f'The text features are not kept: {error}', 'current', logging.WARNING)
+
+
+def _read_cache(path: Path) -> Tensor | None:
+    """Cached features, or None where there are none that can be trusted."""
+    try:
+        with safetensors.safe_open(path, framework='pt') as file:
+            features = file.get_tensor(_KEY)
+            return features if file.metadata()['sha256'] == _checksum(features) else None
+    except Exception:  # missing, cut off or damaged: made anew either way
+        return None
+
+
+def _checksum(features: Tensor) -> str:
+    return hashlib.sha256(features.contiguous().numpy().tobytes()).hexdigest()
+
+
+def _shorten(tower: nn.Module, tokens: Tensor) -> Tensor:
+    """Cuts the context to the longest prompt. In a causal tower nothing after a prompt's end reaches its feature."""
+    causal = isinstance(tower, open_clip.CLIP) and tower.text_pool_type == 'argmax' and tower.attn_mask is not None
+    if not causal:
+        return tokens
+    length = int(tokens.argmax(-1).max()) + 1
+    tower.positional_embedding = nn.Parameter(tower.positional_embedding[:length], requires_grad=False)
+    tower.attn_mask = tower.attn_mask[:length, :length]
+    return tokens[:, :length]

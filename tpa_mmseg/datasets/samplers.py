@@ -1,0 +1,42 @@
+"""A sampler for hosts that adapt to the images of a batch together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sized
+
+from mmengine.dist import get_dist_info
+from mmengine.registry import DATA_SAMPLERS
+from torch.utils.data import Sampler
+
+from ..errors import TPAError
+
+
+# In mmengine's own registry: the Runner looks a sampler up there, without a scope.
+@DATA_SAMPLERS.register_module()
+class WholeBatchSampler(Sampler):
+    """Deals whole batches to ranks, in the order of the dataset: the same batches for any number of ranks.
+
+    MMEngine's sampler deals single images, so that the company an image has in its batch depends on how many ranks
+    there are. Every image comes once; some ranks may have one batch less than others.
+
+    Args:
+        dataset: The dataset.
+        batch_size: That of the data loader.
+        seed: Accepted because MMEngine passes it; nothing is shuffled.
+    """
+
+    def __init__(self, dataset: Sized, batch_size: int, seed: int | None = None) -> None:
+        if batch_size < 1:
+            raise TPAError(f'WholeBatchSampler.batch_size must be at least 1, not {batch_size}.')
+        rank, world = get_dist_info()
+        starts = range(rank * batch_size, len(dataset), world * batch_size)
+        self.indices = [index for start in starts for index in range(start, min(start + batch_size, len(dataset)))]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.indices)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def set_epoch(self, epoch: int) -> None:
+        """MMEngine calls it in training; every epoch is the same here."""

@@ -1,0 +1,44 @@
+"""CLIPEncoder: CLIP's own patch features, for the ablation that does without another encoder."""
+
+from __future__ import annotations
+
+import json
+
+from mmseg.registry import MODELS
+from torch import Tensor
+
+from ..clip.source import CLIPSpec
+from .base import Encoder
+
+
+@MODELS.register_module()
+class CLIPEncoder(Encoder):
+    """The patch tokens of CLIP's plain visual tower, projected to the space of its text.
+
+    Args:
+        clip: ``dict(model=, pretrained=, precision=)``, see :class:`~tpa_mmseg.hosts.clip_loading.CLIPSpec`.
+        position: How the position table is resized to the image's grid, a key of
+            :data:`~tpa_mmseg.encoders.position.RULES`.
+        short_side: As in :class:`Encoder`.
+    """
+
+    def __init__(self, clip: dict, position: str = 'dino', short_side: int | None = None) -> None:
+        source = CLIPSpec.of(clip)
+        tower = source.tower(position)
+        super().__init__(
+            tower,
+            dim=tower.embed_dim,
+            patch=tower.patch_size,
+            mean=source.mean,
+            std=source.std,
+            short_side=short_side,
+            precision=source.precision,
+        )
+        self.model = {'model': source.name, 'config': json.loads(json.dumps(source.config)), 'position': position}
+
+    def encode(self, images: Tensor) -> Tensor:
+        tokens = self.network.project(self.network.trunk(images, leave=0))
+        return tokens[:, 1:].transpose(1, 2).unflatten(2, self.network.grid(tuple(images.shape[-2:])))
+
+    def fingerprint(self) -> dict:
+        return {**super().fingerprint(), **self.model}

@@ -1,0 +1,74 @@
+"""CLIP's last block, taken apart for a plug-in: its values, the host's attention, and what follows it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mmseg.registry import MODELS
+from torch import Tensor
+
+from ..errors import TPAError
+
+if TYPE_CHECKING:
+    from .clip_host import CLIPHost
+
+
+@dataclass(frozen=True)
+class BlockParts:
+    """The last block of a host on some windows.
+
+    The host's features are ``finish(mix(values))``; a plug-in puts something else between the two. The attention
+    matrix itself never has to exist: products of several are applied to values one after the other.
+
+    Attributes:
+        values: (B, heads, T, d) values; the patches are the last h w of the T tokens.
+        grid: Height h and width w of the patches.
+        mix: The host's attention, applied to any values of this shape.
+        finish: (B, heads, T, d) mixed values -> (B, E, h, w) features in the space of the text, not normalized.
+    """
+
+    values: Tensor
+    grid: tuple[int, int]
+    mix: Callable[..., Tensor]
+    finish: Callable[[Tensor], Tensor]
+
+    @property
+    def patches(self) -> slice:
+        """Where the patches are among the tokens: hosts with a class token have it first."""
+        return slice(self.values.shape[2] - self.grid[0] * self.grid[1], None)
+
+    def features(self) -> Tensor:
+        """(B, E, h, w) features of the host itself."""
+        return self.finish(self.mix(self.values))
+
+
+class Plugin(ABC):
+    """A method that changes the features of a host from inside. It has no weights of its own."""
+
+    def check(self, host: CLIPHost) -> None:  # noqa: B027, most plug-ins work in every host that can be opened
+        """Refuses a host that the plug-in cannot work in, with a sentence."""
+
+    @abstractmethod
+    def features(self, host: CLIPHost, images: Tensor) -> Tensor:
+        """(B, 3, h, w) windows -> (B, E, gh, gw) features in the space of the text, not normalized."""
+
+    @abstractmethod
+    def settings(self) -> dict:
+        """The options that change the numbers, in the types of JSON."""
+
+    def fingerprint(self) -> dict:
+        return {'type': type(self).__name__, **self.settings()}
+
+
+def attach(plugin: dict | Plugin | None, host: CLIPHost) -> Plugin | None:
+    """Builds a plug-in, and refuses what does not fit. To be called when the host is complete."""
+    if plugin is None:
+        return None
+    plugin = plugin if isinstance(plugin, Plugin) else MODELS.build(plugin)
+    if not isinstance(plugin, Plugin):
+        raise TPAError(f'plugin must be one such as FSA or ResCLIP, not {type(plugin).__name__}.')
+    plugin.check(host)
+    return plugin

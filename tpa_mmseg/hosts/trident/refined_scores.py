@@ -1,0 +1,95 @@
+"""Class probabilities after masks were refined at full size, with labels that the host decided by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ...core import DecisionRule, ScoreMap
+from ...core.scores import best_class
+
+
+@dataclass(frozen=True, eq=False)
+class RefinedRule(DecisionRule):
+    """The host's rule where no refined mask is, and its own labels where one is.
+
+    Where masks were refined the host decides before its score map is complete, so its labels do not follow from the
+    map. What fused scores mean there: the host's label stands as long as the best class is that of the host's own
+    scores; where the lookup makes another class the best, that class is the label. Without a lookup the labels are
+    therefore the host's. ``prob_thd`` never applies where masks were refined.
+
+    Args:
+        own: (H, W) int64 label of the pixels in refined masks, -1 elsewhere.
+        winner: (H, W) int64 best class of the host's scores there.
+    """
+
+    own: Tensor | None = None
+    winner: Tensor | None = None
+
+    def finish(self, labels: Tensor, best: Tensor | None) -> Tensor:
+        refined = self.own >= 0
+        if best is not None:
+            labels = labels.masked_fill((best < self.prob_thd) & ~refined, 0)
+        return torch.where(refined & (labels == self.winner), self.own, labels)
+
+
+class RefinedScores(ScoreMap):
+    """Refined scores where there are any, divided by their sum, and coarse probabilities elsewhere.
+
+    Args:
+        coarse: The scores before refinement.
+        classes: (K,) int64 classes that have refined masks, ascending.
+        maps: (K, H, W) their refined scores, zero outside the masks.
+        failed: (H, W) bool: regions that could not be refined. There the coarse scores (before they were brought to
+            the simplex) count as well: the higher of the two is taken.
+    """
+
+    def __init__(self, coarse: ScoreMap, classes: Tensor, maps: Tensor, failed: Tensor) -> None:
+        self.coarse, self.classes, self.maps, self.failed = coarse, classes, maps, failed
+        self.num_classes, self.size, self.device = coarse.num_classes, coarse.size, coarse.device
+        self.channels = coarse.channels + coarse.num_classes
+        highest, index = maps.max(0)
+        self.refined = highest > 0
+        # The host decides by the refined masks alone, whatever the failed regions add to its scores.
+        own = torch.where(self.refined, classes[index], -1)
+        winner = torch.zeros_like(own)
+        for top, bottom in self.ranges():
+            if self.refined[top:bottom].any():
+                winner[top:bottom] = best_class(self.log_band(top, bottom))[1]
+        self.rule = RefinedRule(coarse.rule.prob_thd, own=own, winner=winner)
+
+    def log_and_mass(self, top: int, bottom: int, with_mass: bool) -> tuple[Tensor, Tensor | None]:
+        refined = self.refined[top:bottom]
+        failed = self.failed[top:bottom] & refined
+        some_failed = bool(failed.any())
+        log, mass = self.coarse.log_and_mass(top, bottom, with_mass or some_failed)
+        if not refined.any():
+            return log, mass
+        scores = torch.zeros_like(log)
+        scores[self.classes] = self.maps[:, top:bottom]
+        if some_failed:
+            scores = torch.maximum(scores, unnormalized(log, mass) * failed)
+        total = scores.sum(0)
+        log = torch.where(refined, scores.clamp_(min=torch.finfo(torch.float32).tiny).log_(), log)
+        if with_mass:
+            mass = torch.where(refined, total, 1.0 if mass is None else mass)
+        return log, mass
+
+
+class CoarseScores:
+    """The scores of a map as they were before they were brought to the simplex, as a RowSource."""
+
+    def __init__(self, scores: ScoreMap) -> None:
+        self.scores = scores
+        self.shape, self.device = (scores.num_classes, *scores.size), scores.device
+
+    def rows(self, top: int, bottom: int) -> Tensor:
+        return unnormalized(*self.scores.log_and_mass(top, bottom, True))
+
+
+def unnormalized(log: Tensor, mass: Tensor | None) -> Tensor:
+    """``softmax(log) * mass``. Args: log (C, rows, W); mass (rows, W) or None for one."""
+    scores = log.softmax(0)
+    return scores if mass is None else scores.mul_(mass)

@@ -1,0 +1,147 @@
+"""Trident's second stage: SAM redraws the regions of a coarse prediction."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ...core import Resized, ScoreMap
+from ...core.bilinear import band_ranges
+from ...errors import TPAError
+from ...options import one_of
+from ...sam.decoder import SAMDecoder
+from ...sam.encoder import SAMFeatures
+from .refined_scores import CoarseScores, RefinedScores
+from .regions import Regions, find_regions
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """How regions are prompted and which of SAM's masks are kept.
+
+    Args:
+        coarse_thresh: Pixels whose best score is below it belong to no region.
+        minimal_area: Regions of fewer pixels, at half the size of the image, are left alone.
+        mask_coff: Factor of the scores that are the mask prompt.
+        iou_thresh: Masks are kept whose intersection over union SAM predicts to be higher.
+        mask_prompt: The original hands the mask prompt to SAM as a three-dimensional tensor, ``'3d'``, and SAM then
+            normalizes it over rows instead of channels. That changes masks and their predicted quality, and the
+            published numbers depend on it: it is the default. ``'4d'`` is the prompt that SAM was trained with.
+    """
+
+    coarse_thresh: float = 0.2
+    minimal_area: int = 225
+    mask_coff: float = 0.005
+    iou_thresh: float = 0.8
+    mask_prompt: str = '3d'
+
+    def __post_init__(self) -> None:
+        one_of('refinement.mask_prompt', self.mask_prompt, ('3d', '4d'))
+
+    @classmethod
+    def of(cls, refinement: dict) -> Refinement:
+        """Reads the ``refinement`` entry of a config."""
+        unknown = sorted(set(refinement) - set(cls.__dataclass_fields__))
+        if unknown:
+            raise TPAError(f'refinement takes {", ".join(cls.__dataclass_fields__)}, not {", ".join(unknown)}.')
+        return cls(**refinement)
+
+    def as_dict(self) -> dict:
+        return asdict(self)
+
+
+def refine(coarse: ScoreMap, features: SAMFeatures, decoder: SAMDecoder, options: Refinement) -> ScoreMap:
+    """The scores of an image after SAM redrew its regions; the coarse ones if it could redraw none.
+
+    Args:
+        coarse: The scores of the first stage.
+        features: What SAM sees in the image, with its embedding.
+        decoder: SAM's decoder.
+        options: How to go about it.
+    """
+    half, labels = _at_half_size(coarse, options)
+    logits: dict[int, Tensor] = {}
+    failed = torch.zeros(labels.shape, dtype=torch.bool, device=coarse.device)
+    for regions in find_regions(labels.cpu().numpy(), half.cpu().numpy(), options.coarse_thresh, options.minimal_area):
+        prompts = region_prompts(regions, half[regions.label], coarse.size, decoder, options)
+        masks, quality = decoder(features.embedding, *prompts)
+        kept = quality > options.iou_thresh
+        if kept.any():
+            logits[regions.label] = _highest(masks[kept], features, decoder, coarse.size)
+        number = torch.from_numpy(regions.map).to(coarse.device)
+        failed |= (number >= 0) & ~kept[number.clamp(min=0).long()]
+    if not logits:
+        return coarse
+    return RefinedScores(coarse, *_refined_maps(coarse, logits), _nearest(failed, coarse.size))
+
+
+def _at_half_size(coarse: ScoreMap, options: Refinement) -> tuple[Tensor, Tensor]:
+    """(C, h, w) scores and (h, w) labels at half the size of the image, -1 where a pixel is too unsure."""
+    size = tuple(max(1, side // 2) for side in coarse.size)
+    source = Resized(CoarseScores(coarse), size)
+    scores = torch.empty(source.shape, device=coarse.device)
+    # A row at half size needs two of the image.
+    for top, bottom in band_ranges(2 * coarse.channels, size, coarse.device):
+        scores[:, top:bottom] = source.rows(top, bottom)
+    labels = _nearest(coarse.labels(), size)
+    if options.coarse_thresh > 0:
+        labels = labels.masked_fill(scores.amax(0) < options.coarse_thresh, -1)
+    return scores, labels
+
+
+def region_prompts(
+    regions: Regions, score: Tensor, size: tuple[int, int], decoder: SAMDecoder, options: Refinement
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Points, boxes and mask that the decoder takes.
+
+    Args:
+        regions: The regions of a class.
+        score: (h, w) its score at half size.
+        size: Height and width of the image.
+        decoder: Who takes them.
+        options: Factor and form of the mask.
+    """
+    model, device = decoder.model, score.device
+    height, width = model.frame(tuple(score.shape))
+    scale = torch.tensor([width / score.shape[1], height / score.shape[0]], dtype=torch.float64)
+    points = torch.from_numpy(regions.points) * scale
+    boxes = torch.from_numpy(regions.boxes) * scale.repeat(2)
+    side = decoder.mask_side
+    mask = F.interpolate(score[None, None], model.frame(size, side), mode='bilinear')
+    mask = torch.where(mask > options.coarse_thresh, options.mask_coff * mask, 0)
+    mask = F.pad(mask, (0, side - mask.shape[3], 0, side - mask.shape[2]))
+    return points.float().to(device), boxes.float().to(device), mask[0] if options.mask_prompt == '3d' else mask
+
+
+def _highest(masks: Tensor, features: SAMFeatures, decoder: SAMDecoder, size: tuple[int, int]) -> Tensor:
+    """(n, s, s) logits of a class's masks -> (H, W) the highest at each pixel of the image.
+
+    One mask at a time is brought to the square input, cut to the image, and brought to its size.
+    """
+    highest = None
+    for mask in masks:
+        full = F.interpolate(mask[None, None], (decoder.model.image_size,) * 2, mode='bilinear')
+        full = full[..., : features.frame[0], : features.frame[1]]
+        for target in (features.image_size, size):
+            full = full if full.shape[2:] == target else F.interpolate(full, target, mode='bilinear')
+        highest = full[0, 0] if highest is None else torch.maximum(highest, full[0, 0])
+    return highest
+
+
+def _refined_maps(coarse: ScoreMap, logits: dict[int, Tensor]) -> tuple[Tensor, Tensor]:
+    """The classes with refined masks, and their scores: coarse score times mask probability inside the mask."""
+    classes = torch.tensor(sorted(logits), device=coarse.device)
+    maps = torch.stack([logits[label] for label in sorted(logits)])
+    source = CoarseScores(coarse)
+    for top, bottom in coarse.ranges():
+        band = maps[:, top:bottom]
+        band.copy_(torch.where(band > 0, band.sigmoid() * source.rows(top, bottom)[classes], 0))
+    return classes, maps
+
+
+def _nearest(values: Tensor, size: tuple[int, int]) -> Tensor:
+    """(h, w) values resized to another size without mixing them."""
+    return F.interpolate(values[None, None].float(), size, mode='nearest')[0, 0].to(values.dtype)

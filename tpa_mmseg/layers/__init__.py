@@ -1,0 +1,1 @@
+"""Pieces of vision transformers that CLIP, encoders and hosts share. PyTorch alone."""

@@ -1,0 +1,98 @@
+"""Test-time training of LayerNorms: what MLMP and TENT share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import torch
+from torch import Tensor
+
+from ..errors import TPAError
+from ..hosts import CLIPHost
+from ..hosts.windows import run_batched
+from .norms import AdaptedNorms
+from .wrapper import HostWrapper
+
+
+class NormAdaptation(HostWrapper):
+    """Adapts the LayerNorms of the host's visual tower to images by minimizing an entropy, then lets it predict.
+
+    Gradients exist only while a step is taken, whatever mode the caller is in. All windows of an image (or a batch)
+    count alike; as many as the host takes at a time are in memory together, and their gradients add up.
+
+    Args:
+        host: As for :class:`HostWrapper`.
+        steps: Steps of Adam for each image or batch; 0 adapts nothing and computes no gradient.
+        lr: Learning rate.
+        **kwargs: As for :class:`HostWrapper`.
+    """
+
+    def __init__(self, host: dict | CLIPHost, steps: int = 10, lr: float = 1e-3, **kwargs) -> None:
+        super().__init__(host, **kwargs)
+        if steps < 0 or not lr > 0:
+            raise TPAError(f'steps must be 0 or more and lr positive, not {steps} and {lr}.')
+        self.steps, self.lr = int(steps), float(lr)
+        self._stream: AdaptedNorms | None = None
+
+    @abstractmethod
+    def objective(self, images: Tensor) -> Tensor:
+        """(B, 3, h, w) windows -> (B,) what is minimized, differentiable."""
+
+    def score_adapted(self, cuts: list[list[Tensor]]) -> list[list[Tensor]]:
+        """What is predicted with the LayerNorms as they are at the moment. Args: as for :meth:`score_windows`."""
+        return self.host.score_windows(cuts)
+
+    def score_windows(self, cuts: list[list[Tensor]]) -> list[list[Tensor]]:
+        if not self.steps:
+            return self._score(cuts)
+        groups = [cuts] if self.policy == 'batch' else [[cut] for cut in cuts]
+        return [scores for group in groups for scores in self._adapt_and_score(group)]
+
+    def reset(self) -> None:
+        self._stream = None
+
+    def _adapt_and_score(self, cuts: list[list[Tensor]]) -> list[list[Tensor]]:
+        norms = self._stream or self.new_norms()
+        if self.policy == 'stream':
+            self._stream = norms
+        self.adapt(norms, [window for cut in cuts for window in cut])
+        with norms.in_use():
+            return self._score(cuts)
+
+    @torch.no_grad()
+    def _score(self, cuts: list[list[Tensor]]) -> list[list[Tensor]]:
+        return self.score_adapted(cuts)
+
+    def new_norms(self) -> AdaptedNorms:
+        """The host's LayerNorms as they are, to be adapted."""
+        return AdaptedNorms(self.host.tower, self.lr)
+
+    def adapt(self, norms: AdaptedNorms, windows: list[Tensor]) -> Tensor:
+        """Takes all steps on some windows together.
+
+        Args:
+            norms: What is adapted.
+            windows: (3, h, w) each; those with NaN are left out, or nothing else would remain of the LayerNorms.
+
+        Returns:
+            (steps,) mean objective of the windows at the start of each step.
+        """
+        windows = [window for window in windows if torch.isfinite(window).all()]
+        if not windows:
+            return torch.zeros(0)
+
+        def learn(images: Tensor) -> Tensor:
+            losses = self.objective(images)
+            (losses.sum() / len(windows)).backward(inputs=norms.parameters())
+            return losses.detach()
+
+        history = []
+        with norms.in_use(), torch.inference_mode(False), torch.enable_grad():
+            for _ in range(self.steps):
+                norms.optimizer.zero_grad()
+                history.append(torch.stack(run_batched(learn, windows, self.host.windows_per_call)).mean())
+                norms.optimizer.step()
+        return torch.stack(history)
+
+    def settings(self) -> dict:
+        return {'steps': self.steps, 'lr': self.lr}

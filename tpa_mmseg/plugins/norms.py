@@ -1,0 +1,54 @@
+"""The LayerNorms of a visual tower, adapted on copies: the tower's own tensors are never written to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from ..clip.tower import CLIPTower
+
+
+class AdaptedNorms:
+    """Copies of all LayerNorm weights and biases of a tower, and the Adam that changes them.
+
+    This is all that test-time training leaves behind: who drops it has forgotten everything, the optimizer's moments
+    and its count of steps included.
+
+    Args:
+        tower: The tower.
+        lr: Learning rate of Adam.
+    """
+
+    def __init__(self, tower: CLIPTower, lr: float) -> None:
+        self._places = {
+            f'{path}.{name}': (module, name)
+            for path, module in tower.visual.named_modules()
+            if isinstance(module, nn.LayerNorm)
+            for name, _ in module.named_parameters(recurse=False)
+        }
+        with torch.inference_mode(False):
+            self.copies = {
+                place: nn.Parameter(getattr(module, name).detach().clone())
+                for place, (module, name) in self._places.items()
+            }
+        self.optimizer = torch.optim.Adam(self.copies.values(), lr=lr)
+
+    def parameters(self) -> list[Tensor]:
+        return list(self.copies.values())
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Inside, the tower runs with the copies. Whatever happens there, its own tensors are put back."""
+        own = {place: getattr(module, name) for place, (module, name) in self._places.items()}
+        try:
+            self._put(self.copies)
+            yield
+        finally:
+            self._put(own)
+
+    def _put(self, tensors: dict[str, Tensor]) -> None:
+        for place, (module, name) in self._places.items():
+            setattr(module, name, tensors[place])

@@ -1,0 +1,1 @@
+"""SAM itself: its image encoder, and its decoder from prompts to masks."""

@@ -1,0 +1,85 @@
+"""SAM's answer to prompts: a mask for each point and box, and how good it thinks the mask is."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import TPAError
+from ..weights.files import load_into, load_state_dict
+from .model import SAMModel
+
+# Prompts that are answered at a time.
+_BATCH = 32
+
+
+class SAMDecoder(nn.Module):
+    """The frozen prompt encoder and mask decoder of SAM, always in float32.
+
+    They are those of the package ``segment_anything`` (``pip install segment-anything-py``), with the weights of the
+    file that the image encoder has its own from.
+
+    Args:
+        model: The dimensions.
+        checkpoint: The original file, None for random weights.
+    """
+
+    def __init__(self, model: SAMModel, checkpoint: str | os.PathLike | None) -> None:
+        super().__init__()
+        try:
+            from segment_anything.modeling import MaskDecoder, PromptEncoder, TwoWayTransformer
+        except ImportError as error:
+            raise TPAError(
+                'The refinement of Trident needs the package segment_anything: run pip install segment-anything-py, '
+                'or set refinement=None.'
+            ) from error
+        self.model = model
+        self.prompt_encoder = PromptEncoder(
+            embed_dim=model.prompt_dim,
+            image_embedding_size=(model.grid, model.grid),
+            input_image_size=(model.image_size, model.image_size),
+            mask_in_chans=model.mask_in_chans,
+        )
+        self.mask_decoder = MaskDecoder(
+            transformer=TwoWayTransformer(
+                depth=2, embedding_dim=model.prompt_dim, mlp_dim=model.decoder_mlp, num_heads=model.decoder_heads
+            ),
+            transformer_dim=model.prompt_dim,
+            iou_head_hidden_dim=model.iou_hidden,
+        )
+        if checkpoint is not None:
+            parts = ('prompt_encoder.', 'mask_decoder.')
+            state = {k: v for k, v in load_state_dict(checkpoint).items() if k.startswith(parts)}
+            load_into(self, state, checkpoint, model='the mask decoder of SAM')
+        self.requires_grad_(False).eval()
+
+    @property
+    def mask_side(self) -> int:
+        """Side of the square maps that masks are prompted with and returned as."""
+        return 4 * self.model.grid
+
+    @torch.no_grad()
+    def forward(self, embedding: Tensor, points: Tensor, boxes: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Answers n prompts about one image.
+
+        Args:
+            embedding: (1, prompt_dim, g, g) of the image encoder.
+            points: (n, 2) x and y of a pixel inside each mask, in pixels of the square input.
+            boxes: (n, 4) left, top, right and bottom of a box around it.
+            mask: (1, s, s) or (1, 1, s, s) low-resolution mask that all prompts share, s being :attr:`mask_side`.
+
+        Returns:
+            (n, s, s) logits of the masks, and the (n,) predicted intersection over union of each.
+        """
+        masks, quality = [], []
+        with torch.autocast(embedding.device.type, enabled=False):
+            position = self.prompt_encoder.get_dense_pe()
+            for some_points, some_boxes in zip(points.split(_BATCH), boxes.split(_BATCH), strict=True):
+                inside = torch.ones(len(some_points), 1, device=points.device)
+                sparse, dense = self.prompt_encoder((some_points[:, None], inside), some_boxes, mask)
+                answers = self.mask_decoder(embedding, position, sparse, dense, multimask_output=False)
+                masks.append(answers[0][:, 0])
+                quality.append(answers[1][:, 0])
+        return torch.cat(masks), torch.cat(quality)

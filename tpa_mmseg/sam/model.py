@@ -1,0 +1,107 @@
+"""The sizes of SAM, and where its weights are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from torch import nn
+
+from ..encoders.timm_models import build_network
+from ..errors import TPAError
+from ..options import one_of
+from ..weights.files import find, weights_dir
+
+
+@dataclass(frozen=True)
+class SAMModel:
+    """The dimensions of a SAM.
+
+    Args:
+        embed_dim, depth, num_heads, global_attn_indexes, window_size: Of the image encoder.
+        image_size: Side of its square input.
+        prompt_dim: Width of what encoder and decoder exchange.
+        decoder_heads, decoder_mlp, iou_hidden, mask_in_chans: Of the decoder of prompts.
+    """
+
+    embed_dim: int
+    depth: int
+    num_heads: int
+    global_attn_indexes: tuple[int, ...]
+    window_size: int = 14
+    image_size: int = 1024
+    prompt_dim: int = 256
+    decoder_heads: int = 8
+    decoder_mlp: int = 2048
+    iou_hidden: int = 256
+    mask_in_chans: int = 16
+
+    patch = 16
+
+    @classmethod
+    def of(cls, model: str | Mapping) -> SAMModel:
+        """The model of a name, or of a dict of its dimensions."""
+        if isinstance(model, str):
+            return PUBLISHED[one_of('sam.model', model, tuple(PUBLISHED))]
+        try:
+            found = cls(**model)
+        except TypeError as error:
+            names = ', '.join(field.name for field in fields(cls))
+            raise TPAError(f'sam.model as a dict gives the dimensions {names}: {error}.') from error
+        if found.depth - 1 not in found.global_attn_indexes:
+            raise TPAError(f'The last block of SAM, {found.depth - 1}, must be among sam.model.global_attn_indexes.')
+        return found
+
+    @property
+    def grid(self) -> int:
+        """Patches along each side."""
+        return self.image_size // self.patch
+
+    def frame(self, size: tuple[int, int], side: int | None = None) -> tuple[int, int]:
+        """The height and width of an image whose long side is brought to ``side``, by default that of the input."""
+        scale = (side or self.image_size) / max(size)
+        return int(size[0] * scale + 0.5), int(size[1] * scale + 0.5)
+
+    def network(self) -> nn.Module:
+        """timm's image encoder with random weights."""
+        config = {
+            'type': 'VisionTransformerSAM',
+            'img_size': self.image_size,
+            'patch_size': self.patch,
+            'embed_dim': self.embed_dim,
+            'depth': self.depth,
+            'num_heads': self.num_heads,
+            'window_size': self.window_size,
+            'global_attn_indexes': self.global_attn_indexes,
+            'use_rel_pos': True,
+            'neck_chans': self.prompt_dim,
+        }
+        return build_network(config, pretrained=False)
+
+
+#: The models that were published.
+PUBLISHED = {
+    'vit_b': SAMModel(768, 12, 12, (2, 5, 8, 11)),
+    'vit_l': SAMModel(1024, 24, 16, (5, 11, 17, 23)),
+    'vit_h': SAMModel(1280, 32, 16, (7, 15, 23, 31)),
+}
+#: The names of their files.
+FILES = {'vit_b': 'sam_vit_b_01ec64', 'vit_l': 'sam_vit_l_0b3195', 'vit_h': 'sam_vit_h_4b8939'}
+
+
+def find_checkpoint(model: str | Mapping, checkpoint: str | os.PathLike | None) -> Path:
+    """The original file of a SAM: the one that is given, or the one in the weights folder."""
+    if checkpoint is not None:
+        path = Path(checkpoint).expanduser()
+    elif isinstance(model, str):
+        path = find(FILES[model]) or weights_dir() / f'{FILES[model]}.pth'
+    else:
+        raise TPAError('A SAM given as a dict has no published weights: set sam.checkpoint to a file.')
+    if not path.is_file():
+        raise TPAError(
+            f'There is no SAM checkpoint {path}: bring {FILES.get(str(model), path.name)}.pth as the authors of '
+            'Segment Anything published it and save it there, or set sam.checkpoint (TPA_WEIGHTS names another folder).'
+        )
+    return path

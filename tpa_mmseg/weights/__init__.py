@@ -1,0 +1,1 @@
+"""Files of weights and where they come from."""
