@@ -67,6 +67,13 @@ class RowSource(Protocol):
     def rows(self, top: int, bottom: int) -> Tensor:
         """Rows ``top`` to ``bottom`` as float32 (C, bottom - top, W); the caller may not write to them."""
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tensors it holds, those behind it included."""
+
+    def release(self) -> None:
+        """Frees what can be computed again without a network. Most maps hold nothing of the kind."""
+
 
 class Grid:
     """A map that is in memory, of any float type. Args: values (C, h, w)."""
@@ -81,6 +88,13 @@ class Grid:
     @property
     def device(self) -> torch.device:
         return self.values.device
+
+    @property
+    def nbytes(self) -> int:
+        return self.values.nbytes
+
+    def release(self) -> None:
+        pass
 
     def rows(self, top: int, bottom: int) -> Tensor:
         return self.values[:, top:bottom].float()
@@ -109,6 +123,13 @@ class Resized:
     @property
     def device(self) -> torch.device:
         return self.source.device
+
+    @property
+    def nbytes(self) -> int:
+        return self.source.nbytes
+
+    def release(self) -> None:
+        self.source.release()
 
     def rows(self, top: int, bottom: int) -> Tensor:
         height = self.source.shape[1]

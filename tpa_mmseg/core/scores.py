@@ -83,6 +83,17 @@ class ScoreMap:
     rule: DecisionRule
     channels: int
     device: torch.device
+    source: RowSource | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tensors it holds, those behind it included."""
+        return 0 if self.source is None else self.source.nbytes
+
+    def release(self) -> None:
+        """Frees what can be computed again without a network."""
+        if self.source is not None:
+            self.source.release()
 
     def log_and_mass(self, top: int, bottom: int, with_mass: bool) -> tuple[Tensor, Tensor | None]:
         """Log-probabilities of a band up to a constant per pixel, and the mass of its pixels.
