@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from ..errors import TPAError
 from ..layers.precision import PRECISIONS
 from ..weights.files import SUFFIXES, explain_download, find, load_into, load_state_dict, weights_dir
-from .token_rows import KnownWords, expand_rows, stored_rows
+from .tokenizer import WordTokenizer, stored_words
 from .tower import CLIPTower
 
 # OpenAI's own files carry these numbers among their weights.
@@ -44,8 +44,8 @@ class CLIPSpec:
             ``vision_cfg``, ``text_cfg``, ``quick_gelu``, ...).
         pretrained: An open_clip tag such as ``'openai'``, a file (safetensors, a PyTorch state dict, or OpenAI's
             original archive), or None for random weights. A tag is looked for in the weights folder as
-            ``<model>.<tag>.safetensors`` (or .pt, .bin) before it is downloaded. A file may hold only some rows of the
-            token embedding, see :mod:`.token_rows`.
+            ``<model>.<tag>.safetensors`` (or .pt, .bin) before it is downloaded. A file may name the few
+            words it was trained with, see :mod:`.tokenizer`.
         precision: ``'float32'``, or ``'float16'`` or ``'bfloat16'`` by autocast.
     """
 
@@ -112,23 +112,21 @@ class CLIPSpec:
                 raise TPAError(f'{self.path} holds no text tower: bring the whole model, or give text_features.')
             if isinstance(model, open_clip.CustomTextCLIP):
                 state = convert_to_custom_text_state_dict(state)
-            state = expand_rows(state, model.vocab_size, self.path)
             model.to_empty(device='cpu')
             load_into(model, state, self.path, unused=_BEYOND_TEXT, model=self.name)
             _fill_causal_masks(model)
         return model.requires_grad_(False).eval()
 
-    def tokenizer(self) -> open_clip.SimpleTokenizer | KnownWords:
-        """Turns strings into (n, context length) tokens, and refuses words that the file has no embedding for."""
-        rows = None if self.path is None else stored_rows(self._state)
-        tokenizer = self._tokenizer()
-        return tokenizer if rows is None else KnownWords(tokenizer, rows, self.path)
-
-    def _tokenizer(self) -> open_clip.SimpleTokenizer:
+    def tokenizer(self) -> open_clip.SimpleTokenizer | WordTokenizer:
+        """Returns what turns strings into (n, context length) tokens."""
+        text = self.config['text_cfg']
+        length = text.get('context_length', 77)
+        words = None if self.path is None else stored_words(self.path)
+        if words is not None:
+            return WordTokenizer(words, text['vocab_size'], length, self.path.name)
         if self.name in open_clip.list_models():
             return _named_tokenizer(self.name)
-        text = self.config['text_cfg']
-        return _simple_tokenizer(text.get('context_length', 77), **text.get('tokenizer_kwargs', {}))
+        return _simple_tokenizer(length, **text.get('tokenizer_kwargs', {}))
 
     def text_settings(self) -> dict:
         """All that decides the numbers of the text tower beside its weights."""
