@@ -69,10 +69,10 @@ class RowSource(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the tensors it holds, those behind it included."""
+        """Bytes that the map and everything behind it hold."""
 
     def release(self) -> None:
-        """Frees what can be computed again without a network. Most maps hold nothing of the kind."""
+        """Free what can be computed again without a network."""
 
 
 class Grid:
@@ -89,15 +89,15 @@ class Grid:
     def device(self) -> torch.device:
         return self.values.device
 
+    def rows(self, top: int, bottom: int) -> Tensor:
+        return self.values[:, top:bottom].float()
+
     @property
     def nbytes(self) -> int:
         return self.values.nbytes
 
     def release(self) -> None:
         pass
-
-    def rows(self, top: int, bottom: int) -> Tensor:
-        return self.values[:, top:bottom].float()
 
 
 class Resized:
@@ -222,6 +222,10 @@ class UpsampledNorm:
             rows.append(along_columns(_dot(patch, patch), 2 * _dot(patch, beside)))
             rows_below.append(along_columns(_dot(patch, below), _dot(patch, below_beside) + _dot(beside, below)))
         self.row, self.row_below = torch.cat(rows), torch.cat(rows_below)
+
+    @property
+    def nbytes(self) -> int:
+        return self.row.nbytes + self.row_below.nbytes
 
     def rows(self, top: int, bottom: int) -> Tensor:
         """The norm at rows ``top`` to ``bottom``: (bottom - top, W) float32."""
