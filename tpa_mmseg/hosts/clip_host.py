@@ -223,7 +223,7 @@ class CLIPHost(Host):
     def settings(self) -> dict:
         """The options that change the numbers, in the types of JSON."""
         return {
-            'precision': str(self.tower.dtype),
+            'precision': self.tower.precision,
             'position': self.tower.positions.rule,
             'logit_scale': self.logit_scale,
             'sliding': asdict(self.sliding),
