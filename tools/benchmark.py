@@ -8,7 +8,6 @@ fresh process per figure, above what it holds once its inputs are made (see docs
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 
@@ -20,7 +19,7 @@ from tpa_tools.benchmarking.report import table
 
 from tpa_mmseg.engine.cli import run_tool
 from tpa_mmseg.errors import TPAError
-from tpa_mmseg.io import atomic_write
+from tpa_mmseg.io import write_json
 
 #: What can be measured: a suite gives its cases, tiny ones when asked to be quick.
 SUITES: dict[str, Callable[[bool], list[Case]]] = {'core': core_cases, 'hosts': host_cases}
@@ -59,8 +58,7 @@ def main() -> None:
     if args.quick:
         print('These problems are tiny and ran once: their ratios mean nothing.')
     if args.json:
-        with atomic_write(args.json, 'w') as file:
-            json.dump({'suite': args.suite, 'quick': args.quick, 'machine': about, 'cases': entries}, file, indent=2)
+        write_json(args.json, {'suite': args.suite, 'quick': args.quick, 'machine': about, 'cases': entries})
 
 
 if __name__ == '__main__':

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import torch
 from mmengine.config import Config
-from PIL import Image
 from tpa_tools.miniature_training.measure import PAPER_HOSTS, config_name
 from tpa_tools.miniature_training.scene_pictures import comparison_grid
 from tqdm import tqdm
@@ -27,7 +26,7 @@ from tpa_mmseg.engine.cli import run_tool
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.evaluation import render
 from tpa_mmseg.evaluation.summary import signed
-from tpa_mmseg.io import atomic_write
+from tpa_mmseg.io import write_json, write_png
 from tpa_mmseg.miniature.files import scene
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,9 +42,7 @@ def main() -> None:
     print(f'Testing {", ".join(PAPER_HOSTS[host] for host in args.hosts)} on {args.size} scenes: a minute or two.')
     started = time.monotonic()
     results = run_hosts(args)
-    with atomic_write(WORK_DIR / 'results.json', 'w') as file:
-        json.dump(results, file, indent=2)
-        file.write('\n')
+    write_json(WORK_DIR / 'results.json', results)
     draw(args.hosts, WORK_DIR / 'demo.png')
     print(f'\n{table(results)}\n')
     print(f'{args.size} painted scenes, pool of {args.pool} without labels, {time.monotonic() - started:.0f} seconds.')
@@ -135,9 +132,7 @@ def draw(hosts: list[str], out: Path) -> None:
         result = inference_model(init_model(cfg, device='cpu'), f'miniature://images/test/{index:05d}.png')
         labels = (result.host_sem_seg.data[0].numpy(), result.pred_sem_seg.data[0].numpy())
         rows.append((PAPER_HOSTS[host], scene('test', index), *labels))
-    picture: Image.Image = comparison_grid(rows)
-    with atomic_write(out) as file:
-        picture.save(file, format='PNG')
+    write_png(out, comparison_grid(rows))
 
 
 if __name__ == '__main__':

@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
-import json
 import shutil
 import sys
 from dataclasses import fields
@@ -23,7 +22,7 @@ from tpa_mmseg.engine.cli import run_tool
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.evaluation import render
 from tpa_mmseg.evaluation.summary import signed
-from tpa_mmseg.io import atomic_write
+from tpa_mmseg.io import write_json
 from tpa_mmseg.miniature.splits import SPLITS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -120,8 +119,7 @@ def run_targets(args: argparse.Namespace) -> None:
     for host in args.hosts:
         found[host] = targets.measure_targets(CONFIGS / config_name(host), *common)
         print(f'{HOSTS[host]}: {found[host]}', flush=True)
-        with atomic_write(args.out, 'w') as file:
-            json.dump({'split': args.split, 'prototypes_of_truth': truth, 'hosts': found}, file, indent=2)
+        write_json(args.out, {'split': args.split, 'prototypes_of_truth': truth, 'hosts': found})
     print(targets.table(found))
     print(f'Prototypes made with the true labels alone: {truth:.2f}. Written to {args.out}.')
 

@@ -139,7 +139,7 @@ def test_a_full_disk_is_said_in_a_sentence_and_what_is_done_stays_done(tmp_path,
     with Output(tmp_path / 'out') as output:
         run(jobs[:1], output)
         monkeypatch.setattr(os, 'fsync', full)
-        with pytest.raises(TPAError, match=r'No space left while writing .*\.txt: free some space'):
+        with pytest.raises(TPAError, match=r'No space left while writing .*\.txt. Free some space'):
             run(jobs, output)
     assert content(tmp_path / 'out') == {'0.txt': b'text'}
     monkeypatch.undo()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from PIL import Image
 
-from ..io import atomic_write
+from ..io import write_json, write_png
 from ..visualization import picture_names
 from .inputs import Skipped
 from .picture import Picture
@@ -70,8 +69,7 @@ class OutputFolder:
         """Writes the areas of all pictures."""
         skips = [vars(each) for each in skipped]
         content = {**self._about, 'images': self._images, 'videos': self._videos, 'skipped': skips}
-        with atomic_write(self.folder / 'areas.json', 'w') as file:
-            json.dump(content, file, ensure_ascii=False, indent=1)
+        write_json(self.folder / 'areas.json', content)
 
     def _describe(self, result: Result, name: str) -> dict:
         self._about = {'networks': result.about, 'classes': list(result.class_names)}
@@ -87,8 +85,7 @@ class OutputFolder:
         return stem
 
     def _write(self, image: Image.Image, kind: str, name: str) -> None:
-        with atomic_write(self.folder / kind / name) as file:
-            image.save(file, format='PNG')
+        write_png(self.folder / kind / name, image)
 
 
 def _file_names(pictures: Sequence[Picture]) -> dict[Picture, str]:

@@ -12,7 +12,7 @@ from mmseg.registry import HOOKS
 from mmseg.structures import SegDataSample
 
 from ..errors import TPAError
-from ..io import atomic_write
+from ..io import write_png
 from ..visualization import comparison, picture_names, read_image
 
 
@@ -69,8 +69,7 @@ class ComparisonHook(Hook):
             palette=self._meta.get('palette'),
             ignore_index=self.ignore_index,
         )
-        with atomic_write(path) as file:
-            picture.save(file, format='PNG')
+        write_png(path, picture)
 
 
 def _labels(sample: SegDataSample, field: str) -> np.ndarray | None:

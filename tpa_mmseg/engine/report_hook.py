@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from mmengine.dist import is_main_process
@@ -12,7 +11,7 @@ from mmseg.registry import HOOKS
 
 from ..evaluation import HostTPAMetric, summary
 from ..hosts import Host
-from ..io import atomic_write
+from ..io import write_json
 from .distributed import unwrap
 
 
@@ -50,9 +49,7 @@ class ReportHook(Hook):
             'config': _config_name(runner),
         }
         path = Path(runner.work_dir) / self.file_name
-        with atomic_write(path, 'w') as file:
-            json.dump(report, file, indent=2, ensure_ascii=False, allow_nan=False)
-            file.write('\n')
+        write_json(path, report)
         runner.logger.info(f'\n{summary(report)}\nWritten to {path}')
 
 

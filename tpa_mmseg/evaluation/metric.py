@@ -17,7 +17,7 @@ from PIL import Image
 from torch import Tensor
 
 from ..errors import TPAError
-from ..io import atomic_write
+from ..io import write_png
 from .summary import SCORES
 
 
@@ -158,8 +158,7 @@ class HostTPAMetric(BaseMetric):
         if sample.get('reduce_zero_label', False):
             labels = labels + 1
         labels = labels.astype(np.uint16 if self.num_classes > 255 else np.uint8)
-        with atomic_write(self.output_dir / _label_name(sample['img_path'])) as file:
-            Image.fromarray(labels).save(file, format='PNG')
+        write_png(self.output_dir / _label_name(sample['img_path']), Image.fromarray(labels))
 
     def _report_label_maps(self, results: list[dict]) -> None:
         print_log(f'Label maps are in {self.output_dir}', logger='current')

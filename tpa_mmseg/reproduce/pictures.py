@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..core import anchor_map
-from ..io import atomic_write
+from ..io import write_png
 from ..visualization import anchor_picture, comparison, read_image
 from .experiments import PICTURES_LOOKED_AT
 from .results import Picture, RunResult
@@ -87,7 +87,6 @@ def _draw(session: Session, found: Prediction, name: str, gain: float) -> list[P
     pictures = []
     for kind, picture in drawn.items():
         file = f'pictures/{name}-{kind}.png'
-        with atomic_write(session.folder.path / file) as out:
-            picture.save(out, format='PNG')
+        write_png(session.folder.path / file, picture)
         pictures.append(Picture(file, kind, choice, title, captions[kind], gain))
     return pictures
