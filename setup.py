@@ -29,8 +29,7 @@ REQUIREMENTS = [
     'timm>=1.0',
     'huggingface_hub',
     'safetensors',
-    'tqdm',
-    'wcwidth',
+    'rich',
     # mmsegmentation needs these two and does not say so.
     'ftfy',
     'regex',

@@ -20,12 +20,10 @@ import torch
 from mmengine.config import Config
 from tpa_tools.miniature_training.measure import PAPER_HOSTS, config_name
 from tpa_tools.miniature_training.scene_pictures import comparison_grid
-from tqdm import tqdm
 
+from tpa_mmseg.console import ProgressBar, print_table, signed
 from tpa_mmseg.engine.cli import run_tool
 from tpa_mmseg.errors import TPAError
-from tpa_mmseg.evaluation import render
-from tpa_mmseg.evaluation.summary import signed
 from tpa_mmseg.io import write_json, write_png
 from tpa_mmseg.miniature.files import scene
 
@@ -44,7 +42,9 @@ def main() -> None:
     results = run_hosts(args)
     write_json(WORK_DIR / 'results.json', results)
     draw(args.hosts, WORK_DIR / 'demo.png')
-    print(f'\n{table(results)}\n')
+    print()
+    show(results)
+    print()
     print(f'{args.size} painted scenes, pool of {args.pool} without labels, {time.monotonic() - started:.0f} seconds.')
     print(f'Look at {WORK_DIR / "demo.png"}; the numbers are in {WORK_DIR / "results.json"}.')
     config = (CONFIGS / config_name(args.hosts[0])).relative_to(ROOT)
@@ -66,13 +66,13 @@ def parse_args() -> argparse.Namespace:
 def run_hosts(args: argparse.Namespace) -> list[dict]:
     """Tests every host in a process of its own. Returns what each scored, in their order."""
     found = {}
-    with ThreadPoolExecutor(args.jobs) as threads, tqdm(total=len(args.hosts), unit='host') as bar:
+    with ThreadPoolExecutor(args.jobs) as threads, ProgressBar('Testing', len(args.hosts), 'hosts') as bar:
         jobs = {threads.submit(run_host, host, args.size, args.pool): host for host in args.hosts}
         for job in as_completed(jobs):
             host, found[jobs[job]] = jobs[job], job.result()
             base, tpa = (found[host][row]['mIoU'] for row in ('base', 'tpa'))
-            bar.write(f'{PAPER_HOSTS[host]}: {base:.2f} -> {tpa:.2f} mIoU')
-            bar.update()
+            print(f'{PAPER_HOSTS[host]}: {base:.2f} -> {tpa:.2f} mIoU', flush=True)
+            bar.advance()
     return [found[host] for host in args.hosts]
 
 
@@ -95,14 +95,14 @@ def run_host(host: str, size: int, pool: int) -> dict:
         'host': PAPER_HOSTS[host],
         'base': report['host'],
         'tpa': report['tpa'],
-        'gain': report['delta'],
+        'gain': report['gain'],
         'classes_covered': report['bank']['classes_covered'],
         'num_classes': report['bank']['num_classes'],
         'seconds_per_image': report['seconds_per_image'],
     }
 
 
-def table(results: list[dict]) -> str:
+def show(results: list[dict]) -> None:
     rows = [
         [
             result['host'],
@@ -115,7 +115,7 @@ def table(results: list[dict]) -> str:
         for result in results
     ]
     columns = ['Host', 'Base mIoU', 'TPA mIoU', 'Gain', 'Classes covered', 'Seconds per image']
-    return render(columns, rows, align='lrrrrr')
+    print_table(columns, rows, align='lrrrrr')
 
 
 def draw(hosts: list[str], out: Path) -> None:

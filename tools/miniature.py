@@ -18,10 +18,9 @@ from tpa_tools.miniature_training.cards import WEIGHTS
 from tpa_tools.miniature_training.export import export
 from tpa_tools.miniature_training.measure import HOSTS, config_name
 
+from tpa_mmseg.console import print_table, signed
 from tpa_mmseg.engine.cli import run_tool
 from tpa_mmseg.errors import TPAError
-from tpa_mmseg.evaluation import render
-from tpa_mmseg.evaluation.summary import signed
 from tpa_mmseg.io import write_json
 from tpa_mmseg.miniature.splits import SPLITS
 
@@ -129,7 +128,7 @@ def measure_all() -> dict[str, dict[str, float]]:
     numbers = {host: guard.measure_slice(host, CONFIGS, WORK_DIR / 'check') for host in HOSTS}
     rows = [[HOSTS[host], n['base'], n['tpa'], signed(n['tpa'] - n['base'])] for host, n in numbers.items()]
     print(f'\nmIoU on {guard.SLICE.size} scenes of {guard.SLICE.split}, pool of {guard.SLICE.pool}')
-    print(render(['Host', 'Base', 'TPA', 'Gain'], rows, align='lrrr'))
+    print_table(['Host', 'Base', 'TPA', 'Gain'], rows, align='lrrr')
     return numbers
 
 

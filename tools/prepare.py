@@ -8,9 +8,9 @@ import os
 import sys
 from pathlib import Path
 
+from tpa_mmseg.console import print_table
 from tpa_mmseg.engine.cli import run_tool
 from tpa_mmseg.errors import TPAError
-from tpa_mmseg.evaluation.table import render
 from tpa_mmseg.prepare import LAYOUTS, WORKERS, Report, check, is_there, prepare
 
 
@@ -72,13 +72,14 @@ def run_checks(args: argparse.Namespace) -> int:
     reports = [check(name, folder, args.workers) for name, folder in folders.items() if name not in absent]
     if not reports:
         raise TPAError(f'There is no dataset in {args.data_root}: prepare one, or name the folder with --data-root.')
-    print(render(['dataset', 'folder', 'images', 'labels', 'state'], [summary(report) for report in reports]))
+    print_table(['dataset', 'folder', 'images', 'labels', 'state'], [summary(report) for report in reports])
     if absent:
         print(f'Not there: {", ".join(absent)}.')
     wrong = [report for report in reports if report.findings]
     if wrong:
         rows = [(report.dataset, f.what, f.count, f.first, f.mend) for report in wrong for f in report.findings]
-        print('\n' + render(['dataset', 'what is wrong', 'how many', 'first', 'what to do'], rows))
+        print()
+        print_table(['dataset', 'what is wrong', 'how many', 'first', 'what to do'], rows)
     for report in wrong:
         sources = LAYOUTS[report.dataset].archives
         print(f'To prepare it: python tools/prepare.py {report.dataset} --source {sources} --out {report.folder}')

@@ -8,8 +8,6 @@ import sys
 import warnings
 from pathlib import Path
 
-from tqdm import tqdm
-
 from tpa_mmseg import Segmenter
 from tpa_mmseg.apis import Result, Skipped, host_names
 from tpa_mmseg.apis.inputs import Collected, collect, is_video
@@ -17,9 +15,9 @@ from tpa_mmseg.apis.picture import Unreadable
 from tpa_mmseg.apis.saving import OutputFolder
 from tpa_mmseg.apis.segmenter import SkippedWarning
 from tpa_mmseg.apis.video import Video
+from tpa_mmseg.console import print_table, track
 from tpa_mmseg.engine.cli import run_tool
 from tpa_mmseg.errors import TPAError
-from tpa_mmseg.evaluation.table import render
 
 
 def parse_args() -> argparse.Namespace:
@@ -93,7 +91,7 @@ def main() -> None:
     for video in videos:
         # Frames come one by one, so the bank grows with them unless it was given.
         results = model.stream(video, grow=not args.no_tpa and not args.pool and not args.bank)
-        bar = tqdm(results, desc=video.path.name, unit='frame', total=video.count)
+        bar = track(results, video.path.name, video.count, unit='frames')
         out.add_video(video, (totals.count(result) for result in bar))
     out.finish(found.skipped)
     if args.save_bank:
@@ -102,7 +100,7 @@ def main() -> None:
 
 
 def segment_pictures(model: Segmenter, found: Collected, out: OutputFolder, totals: Totals) -> None:
-    for picture in tqdm(list(found.pictures), desc='Segmenting', unit='image', disable=not found.pictures):
+    for picture in track(list(found.pictures), 'Segmenting'):
         try:
             out.add(totals.count(model.segment(picture)))
         except Unreadable as error:
@@ -141,10 +139,10 @@ def report(model: Segmenter, args: argparse.Namespace, totals: Totals, skipped: 
         raise TPAError('None of the images could be read.')
     rows = totals.rows()
     if args.no_tpa:
-        print(render(['class', 'area in %'], [row[:2] for row in rows]))
+        print_table(['class', 'area in %'], [row[:2] for row in rows])
     else:
         print(model.describe_bank())
-        print(render(['class', 'host, area in %', 'TPA, area in %'], rows))
+        print_table(['class', 'host, area in %', 'TPA, area in %'], rows)
     print(f'{totals.images} images are in {Path(args.out)}: overlays, labels, comparisons, areas.json.')
 
 

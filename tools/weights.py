@@ -12,11 +12,10 @@ from pathlib import Path
 
 from mmengine.config import Config
 from mmengine.logging import MMLogger
-from tqdm import tqdm
 
+from tpa_mmseg.console import print_table, track
 from tpa_mmseg.engine.cli import run_tool
 from tpa_mmseg.errors import TPAError, user_message
-from tpa_mmseg.evaluation.table import render
 from tpa_mmseg.weights.files import weights_dir
 from tpa_mmseg.weights.needs import needs
 from tpa_mmseg.weights.sources import Weights
@@ -45,7 +44,7 @@ def gather(paths: Sequence[str | Path]) -> dict[Weights, list[str]]:
     """The weights that configs need -> the places that ask for them."""
     found: dict[str, tuple[Weights, set[str]]] = {}
     with few_words():
-        for path in tqdm(paths, desc='Reading configs', unit=' configs', disable=None, leave=False):
+        for path in track(paths, 'Reading configs', unit='configs', transient=True):
             for place, weights in needs(read_model(path)):
                 found.setdefault(weights.title, (weights, set()))[1].add(place.rpartition('.')[2])
     return {weights: sorted(places) for weights, places in found.values()}
@@ -78,11 +77,11 @@ def show(wanted: dict[Weights, list[str]]) -> int:
     for weights, places in wanted.items():
         where = weights.locate()
         rows.append((weights.title, ', '.join(places), in_words(weights.size), weights.license, where or 'missing'))
-    print(render(['model', 'needed as', 'size', 'license', 'file'], rows, align='llrll'))
+    print_table(['model', 'needed as', 'size', 'license', 'file'], rows, align='llrll')
     missing = [weights for weights in wanted if weights.locate() is None]
     if missing:
         print(f'\nWithout internet, bring these and put them into {weights_dir()} (TPA_WEIGHTS names another folder):')
-        print(render(['bring', 'save as'], [(weights.source, weights.target) for weights in missing]))
+        print_table(['bring', 'save as'], [(weights.source, weights.target) for weights in missing])
     return 0
 
 

@@ -33,7 +33,7 @@ NEEDED = {
     'safetensors': 'safetensors',
     'ftfy': 'ftfy',
     'regex': 'regex',
-    'tqdm': 'tqdm',
+    'rich': 'rich',
     'setuptools': 'setuptools',
 }
 

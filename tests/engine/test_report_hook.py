@@ -34,10 +34,10 @@ def test_results_hold_both_scores_the_bank_and_the_anchors_of_each_class(tmp_pat
     write_images(tmp_path)
     run(tmp_path, NoisyTruth(bank=BANK), REPORT)
     results = strict_json(tmp_path / 'work' / 'results.json')
-    assert set(results) == {'host', 'tpa', 'delta', 'per_class', 'bank', 'seconds_per_image', 'config'}
+    assert set(results) == {'host', 'tpa', 'gain', 'per_class', 'bank', 'seconds_per_image', 'config'}
     assert results['seconds_per_image'] > 0
     # One and two of eleven labeled rows are wrong.
-    assert (results['host']['aAcc'], results['tpa']['aAcc'], results['delta']['aAcc']) == (81.82, 90.91, 9.09)
+    assert (results['host']['aAcc'], results['tpa']['aAcc'], results['gain']['aAcc']) == (81.82, 90.91, 9.09)
     assert [entry['anchors'] for entry in results['per_class']] == [7, 0, 5]
     assert results['bank'] == {key: value for key, value in BANK.items() if key != 'anchors_per_class'}
     assert results['config'] is None

@@ -35,9 +35,9 @@ def fails(capfd, tool, *args) -> str:
 
 def test_host_and_tpa_are_scored_in_one_pass(world):
     report = results(world / 'first')
-    assert set(report) == {'host', 'tpa', 'delta', 'per_class', 'bank', 'seconds_per_image', 'config'}
+    assert set(report) == {'host', 'tpa', 'gain', 'per_class', 'bank', 'seconds_per_image', 'config'}
     assert report['tpa']['mIoU'] > report['host']['mIoU'] > 50
-    assert report['delta']['mIoU'] == pytest.approx(report['tpa']['mIoU'] - report['host']['mIoU'], abs=1e-6)
+    assert report['gain']['mIoU'] == pytest.approx(report['tpa']['mIoU'] - report['host']['mIoU'], abs=1e-6)
     assert [row['name'] for row in report['per_class']][:2] == ['grass', 'water']
     assert {'host_iou', 'tpa_iou', 'support'} <= set(report['per_class'][0])
     assert report['bank']['images'] == 5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpa_mmseg.evaluation.table import render
+from tpa_mmseg.console import render
 
 _COLUMNS = ('What', 'Image', 'Against', 'Other', 'Ours', 'Ratio', 'Target', 'Met')
 

@@ -57,7 +57,7 @@ def measure(config: Path, work_dir: Path, split: str, size: int, pool: int, seed
     return {
         'base': metric.report['host'],
         'tpa': metric.report['tpa'],
-        'gain': metric.report['delta']['mIoU'],
+        'gain': metric.report['gain']['mIoU'],
         'covered': runner.model.bank_summary()['classes_covered'],
         'seconds': round(seconds, 4),
     }

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from itertools import count, islice
 from pathlib import Path
 
+from tpa_mmseg.console import render, signed
 from tpa_mmseg.errors import TPAError
-from tpa_mmseg.evaluation import render
-from tpa_mmseg.evaluation.summary import signed
 from tpa_mmseg.io import atomic_write, write_png
 from tpa_mmseg.miniature.files import scene
 

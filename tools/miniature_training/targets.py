@@ -6,7 +6,7 @@ One pass of the host serves all of it. Choices are made on val; test is for the 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -15,13 +15,12 @@ from mmengine.config import Config, ConfigDict
 from mmengine.dataset import pseudo_collate
 from mmengine.registry import init_default_scope
 from mmseg.registry import DATASETS, MODELS
-from tqdm import tqdm
 
+from tpa_mmseg.console import render, signed, track
 from tpa_mmseg.core import ClassProbabilities, Lookup, PrototypeBank
 from tpa_mmseg.datasets import PoolOptions, build_pool
 from tpa_mmseg.encoders import PixelNormalization
-from tpa_mmseg.evaluation import HostTPAMetric, render
-from tpa_mmseg.evaluation.summary import signed
+from tpa_mmseg.evaluation import HostTPAMetric
 from tpa_mmseg.miniature.world import CLASSES, IGNORED
 from tpa_mmseg.reproduce.runs import Variant
 from tpa_mmseg.reproduce.shared_pass import SharedPass
@@ -71,10 +70,11 @@ def measure_targets(config: Path, split: str, size: int, pool: int) -> dict:
     members |= {f'seed {seed}': _draw(cfg, pool, seed) for seed in range(SEEDS)}
     members |= {f'pool {number}': _draw(cfg, number, 0) for number in _pools(size)}
     everything = build_pool(cfg.test_dataloader.dataset, PoolOptions(size=size))
-    named = ((everything.name(i), pseudo_collate([everything[i]])) for i in _bar(range(size), 'Building banks'))
+    indices = track(range(size), 'Building banks', unit='scenes', transient=True)
+    named = ((everything.name(i), pseudo_collate([everything[i]])) for i in indices)
     shared.build_banks(named, members)
     reports = _score(shared, dataset)
-    gains = {key: report['delta']['mIoU'] for key, report in reports.items()}
+    gains = {key: report['gain']['mIoU'] for key, report in reports.items()}
     first = reports['seed 0']
     return {
         'base': first['host']['mIoU'],
@@ -128,7 +128,7 @@ def prototypes_of_truth(config: Path, split: str, size: int, pool: int) -> float
     normalization = PixelNormalization.of(preprocessor)
     chosen = set(PoolOptions(size=pool).draw(size))
     features = []
-    for index in _bar(range(size), 'Encoding'):
+    for index in track(range(size), 'Encoding', unit='scenes', transient=True):
         data = preprocessor(pseudo_collate([dataset[index]]), False)
         features.append(encoder(data['inputs'][0], normalization))
         truth = data['data_samples'][0].gt_sem_seg.data[0]
@@ -162,7 +162,7 @@ def _score(shared: SharedPass, dataset) -> dict[str, dict]:
     metrics = {key: HostTPAMetric() for key in shared.models}
     for metric in metrics.values():
         metric.dataset_meta = dataset.metainfo
-    for index in _bar(range(len(dataset)), 'Testing'):
+    for index in track(range(len(dataset)), 'Testing', unit='scenes', transient=True):
         for found in shared.predict(pseudo_collate([dataset[index]])):
             record = {'gt_sem_seg': {'data': found.truth[None]}, 'host_sem_seg': {'data': found.host[None]}}
             for key, metric in metrics.items():
@@ -182,7 +182,3 @@ def _one_hot(labels: torch.Tensor) -> torch.Tensor:
     """(C, H, W) probabilities of true labels, zero where they are ignored."""
     known = labels.masked_fill(labels == IGNORED, len(CLASSES))
     return F.one_hot(known, len(CLASSES) + 1)[..., :-1].permute(2, 0, 1).float()
-
-
-def _bar(items: range, title: str) -> Iterator[int]:
-    return tqdm(items, desc=title, unit='scene', leave=False)

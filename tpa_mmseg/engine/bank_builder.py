@@ -5,8 +5,8 @@ from __future__ import annotations
 import mmengine.dist as dist
 from mmengine.dataset import pseudo_collate
 from torch.utils.data import DataLoader
-from tqdm import tqdm
 
+from ..console import track
 from ..core import PrototypeBank
 from ..datasets import Pool
 from ..errors import TPAError, user_message
@@ -42,7 +42,7 @@ def _fold_in(model: TPASegmentor, share: Pool, bank: PrototypeBank, workers: int
     model.eval()
     model.host.reset()
     loader = DataLoader(share, batch_size=1, num_workers=workers, collate_fn=pseudo_collate)
-    for data in tqdm(loader, desc='Building the bank', unit='image', disable=not dist.is_main_process()):
+    for data in track(loader, 'Building the bank', show=dist.is_main_process()):
         model.adapt(data, bank)
 
 

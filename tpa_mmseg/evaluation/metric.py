@@ -39,7 +39,7 @@ class HostTPAMetric(BaseMetric):
         prefix: Put before the names of the scores.
 
     Attributes:
-        report: On rank 0 after the evaluation: ``host``, ``tpa``, ``delta`` and ``per_class``, ready for JSON.
+        report: On rank 0 after the evaluation: ``host``, ``tpa``, ``gain`` and ``per_class``, ready for JSON.
     """
 
     # An empty prefix is meant: BaseMetric warns about none.
@@ -187,7 +187,7 @@ def _report(
     report: dict = {'host': {name: _known(host[name]) for name in SCORES}}
     if tpa is not None:
         report['tpa'] = {name: _known(tpa[name]) for name in SCORES}
-        report['delta'] = {name: _gain(host[name], tpa[name]) for name in SCORES}
+        report['gain'] = {name: _gain(host[name], tpa[name]) for name in SCORES}
     report['per_class'] = []
     for i, name in enumerate(classes):
         entry = {'name': name, 'host_iou': _known(host_iou[i])}

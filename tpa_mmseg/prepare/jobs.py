@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tqdm import tqdm
-
+from ..console import ProgressBar
 from ..errors import TPAError
 from .output import Output
 from .sources import Member
@@ -107,19 +105,17 @@ def in_parallel(
     Only a few arguments are taken ahead, so that they may be large. The first exception ends it.
     """
     waiting: deque[Future[T]] = deque()
-    # In a log file, a bar every now and then is enough.
-    every = 0.1 if sys.stderr.isatty() else 30
     pool = ThreadPoolExecutor(max(1, workers))
     try:
-        with tqdm(total=total, desc=description, unit=' files', mininterval=every, disable=total == 0) as bar:
+        with ProgressBar(description, total, 'files', transient=total == 0) as bar:
             for each in arguments:
                 waiting.append(pool.submit(function, *each))
                 while len(waiting) > 4 * workers or (waiting and waiting[0].done()):
                     yield waiting.popleft().result()
-                    bar.update()
+                    bar.advance()
             while waiting:
                 yield waiting.popleft().result()
-                bar.update()
+                bar.advance()
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -81,7 +81,7 @@ def _result(session: Session, key: str, value: float | None, report: dict) -> Va
         key=key,
         value=value,
         tpa=Scores(**report['tpa']),
-        delta=Scores(**report['delta']),
+        gain=Scores(**report['gain']),
         per_class=tuple(ClassScore(**entry) for entry in report['per_class']),
         bank=bank,
     )

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from mmengine.config import DictAction
 
+from ...console import render
 from ...errors import TPAError
-from ...evaluation import render
 from ..board import Board
 from ..estimate import Estimator, duration
 from ..experiments import EXPERIMENTS, planned_images, world_of
