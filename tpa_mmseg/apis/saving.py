@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from PIL import Image
 
 from ..io import write_json, write_png
-from ..visualization import picture_names
+from ..visualization import figure_names
 from .inputs import Skipped
 from .picture import Picture
 from .render import film_comparison, film_overlay
@@ -90,7 +90,7 @@ class OutputFolder:
 
 def _file_names(pictures: Sequence[Picture]) -> dict[Picture, str]:
     """A PNG name for every picture; those of folders keep their subfolders."""
-    of_files = picture_names([str(picture.path) for picture in pictures if picture.path is not None])
+    of_files = figure_names([str(picture.path) for picture in pictures if picture.path is not None])
     taken = set(of_files.values())
     names = {}
     for number, picture in enumerate(pictures, start=1):

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core import anchor_map
 from ..io import write_png
-from ..visualization import anchor_picture, comparison, read_image
+from ..visualization import anchor_figure, comparison, read_image
 from .experiments import PICTURES_LOOKED_AT
 from .results import Picture, RunResult
 from .session import Session
@@ -77,7 +77,7 @@ def _draw(session: Session, found: Prediction, name: str, gain: float) -> list[P
     ignore_index = session.cfg.test_evaluator.get('ignore_index', 255)
     drawn = {
         'comparison': comparison(tpa, classes, host, truth, image, palette, ignore_index),
-        'anchors': anchor_picture(anchors, classes, image, palette),
+        'anchors': anchor_figure(anchors, classes, image, palette),
     }
     choice, title = name.split('-')[0], Path(path).name
     captions = {
