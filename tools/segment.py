@@ -52,7 +52,9 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('--alpha', type=float, help='share of the host (default: 0.5)')
     parser.add_argument('--lambda', type=float, dest='lambda_', help='weight of TPA (default: 5)')
     parser.add_argument('--k', type=float, help='how sure an anchor is (default: 2)')
-    parser.add_argument('--every', type=int, default=1, metavar='N', help='of videos, take every N-th frame')
+    parser.add_argument(
+        '--frame-stride', type=int, default=1, metavar='N', help='process every N-th video frame (default: 1)'
+    )
     parser.add_argument('--device', help='such as cuda:1 (default: the best there is)')
     args = parser.parse_args()
     if args.no_tpa and (args.pool or args.bank or args.save_bank):
@@ -63,7 +65,7 @@ def parse_args() -> argparse.Namespace:
 def main() -> None:
     args = parse_args()
     # Before the networks are loaded, which takes a while.
-    videos = [Video(path, args.every) for path in args.images if is_video(path)]
+    videos = [Video(path, args.frame_stride) for path in args.images if is_video(path)]
     files = [path for path in args.images if not is_video(path)]
     found = collect(files) if files else Collected()
     warnings.simplefilter('ignore', SkippedWarning)  # they are named at the end

@@ -14,7 +14,7 @@ from ..visualization import figure_names
 from .inputs import Skipped
 from .picture import Picture
 from .render import film_comparison, film_overlay
-from .video import Film, Video
+from .video import Video, VideoWriter
 
 if TYPE_CHECKING:
     from .result import Result
@@ -45,23 +45,24 @@ class OutputFolder:
         self._images.append(self._describe(result, name))
 
     def add_video(self, video: Video, results: Iterable[Result]) -> int:
-        """Writes the frames of a video: two films, and a label map per frame. Returns the number of frames.
+        """Writes two videos, and a label map per frame. Returns the number of frames.
 
         Args:
             video: Where the frames are from.
             results: Theirs, in order.
         """
         stem = self._video_stem(video)
-        films = [Film(self.folder / kind / f'{stem}.mp4', video.fps) for kind in ('overlays', 'comparisons')]
         frames = []
-        for number, result in enumerate(results):
-            films[0].add(film_overlay(result))
-            films[1].add(film_comparison(result))
-            name = f'{stem}/{number:06d}.png'
-            self._write(result.label_image(), 'labels', name)
-            frames.append(self._describe(result, name))
-        for film in films:
-            film.close()
+        with (
+            VideoWriter(self.folder / 'overlays' / f'{stem}.mp4', video.fps) as overlays,
+            VideoWriter(self.folder / 'comparisons' / f'{stem}.mp4', video.fps) as comparisons,
+        ):
+            for number, result in enumerate(results):
+                overlays.add(film_overlay(result))
+                comparisons.add(film_comparison(result))
+                name = f'{stem}/{number:06d}.png'
+                self._write(result.label_image(), 'labels', name)
+                frames.append(self._describe(result, name))
         self._videos.append({'video': video.path.name, 'frames_per_second': video.fps, 'frames': frames})
         return len(frames)
 
