@@ -17,6 +17,7 @@ from tpa_tools.benchmarking.host_cases import host_cases
 from tpa_tools.benchmarking.measure import CLOCKS, Case, machine, measure
 from tpa_tools.benchmarking.report import table
 
+from tpa_mmseg.console import print_table, render
 from tpa_mmseg.engine.cli import run_tool
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.io import write_json
@@ -51,7 +52,10 @@ def main() -> None:
     for case in cases:
         print(f'measuring {case.title}, {case.setting} ...', file=sys.stderr, flush=True)
         entries.append(measure(case, 1 if args.quick else args.repeats, args.clock))
-    print(table(entries, args.markdown))
+    if args.markdown:
+        print(render(*table(entries), markdown=True))
+    else:
+        print_table(*table(entries))
     print('{cpu}, {cores} cores, {threads} threads, PyTorch {torch}, Python {python}, {clock} clock'.format(**about))
     if about['load'] > about['cores'] / 2:
         print(f'Other programs were running (load {about["load"]:.1f}): they slow the many short steps of a band most.')

@@ -153,9 +153,7 @@ def _reads_labels(step: dict) -> bool:
 def _folder_config(config: ConfigDict, folder: Path) -> ConfigDict:
     """Returns the config of a dataset of all images in a folder, with the pipeline and classes of another one."""
     if not any(path.suffix in IMAGE_SUFFIXES for path in folder.rglob('*')):
-        raise TPAError(
-            f'pool.folder {folder} contains no images. Suffixes: {", ".join(IMAGE_SUFFIXES[::2])}.'
-        )
+        raise TPAError(f'pool.folder {folder} contains no images. Suffixes: {", ".join(IMAGE_SUFFIXES[::2])}.')
     metainfo = DATASETS.build({**config, 'lazy_init': True}).metainfo
     return ConfigDict(
         type='BaseSegDataset',
