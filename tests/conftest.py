@@ -12,7 +12,6 @@ import tpa_mmseg  # noqa: F401  (installs the compatibility lines before any tes
 from tests.helpers.golden import golden_file, load, save_weights, text_state
 from tests.helpers.zoo import ZOO
 
-
 #: The method's own tests, which `make quick` runs, ...
 QUICK_FOLDERS = ('core', 'layers', 'catalog', 'clip', 'encoders', 'segmentors', 'evaluation', 'datasets')
 #: ... with the hosts whose code differs.
