@@ -7,25 +7,8 @@ import random
 import open_clip
 from torch import Tensor
 
+from tpa_mmseg.miniature.words import WORDS
 from tpa_mmseg.miniature.world import CLASSES
-
-# The words for each class, its own name first.
-WORDS = {
-    'grass': ('grass', 'lawn', 'meadow'),
-    'water': ('water', 'sea', 'lake'),
-    'sand': ('sand', 'beach', 'desert'),
-    'brick': ('brick', 'bricks', 'wall'),
-    'wood': ('wood', 'plank', 'timber'),
-    'cloud': ('cloud', 'sky'),
-    'zebra': ('zebra', 'stripes'),
-    'ladybug': ('ladybug', 'beetle'),
-    'chessboard': ('chessboard', 'checkerboard'),
-    'flower': ('flower', 'blossom', 'daisy'),
-    'wheel': ('wheel', 'tire'),
-    'target': ('target', 'bullseye'),
-    'star': ('star', 'starfish'),
-    'net': ('net', 'mesh', 'grid'),
-}
 
 TEMPLATES = tuple(open_clip.OPENAI_IMAGENET_TEMPLATES)
 

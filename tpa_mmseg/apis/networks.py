@@ -11,7 +11,6 @@ from mmengine.dataset import Compose
 from mmengine.device import get_device
 from mmengine.registry import DefaultScope
 from mmseg.registry import MODELS
-from tpa_tools.miniature_training.captions import WORDS
 
 from ..clip.names import ClassNames
 from ..datasets import add_read_checks
@@ -20,6 +19,7 @@ from ..engine.config import use_host_alone
 from ..errors import TPAError, user_message
 from ..hosts import Host
 from ..hosts.class_meta import meta_of_config, meta_of_names
+from ..miniature.words import WORDS
 from ..miniature.world import CLASSES, PALETTE
 from ..segmentors import TPASegmentor
 from ..visualization import distinct_colors
@@ -90,7 +90,7 @@ def load_networks(wish: Wish, encoder: Encoder | None = None) -> Networks:
 
 
 def _has_weights(cfg: Config) -> bool:
-    return all(weights.locate() for _, weights in needs(cfg.model))
+    return all(need.source.locate() for need in needs(cfg.model))
 
 
 def _build(choice: Choice, wish: Wish, encoder: Encoder | None, note: str = '') -> Networks:

@@ -14,6 +14,7 @@ from ..core import PrototypeBank
 from ..core.bank_file import as_json
 from ..datasets import Pool, PoolOptions, build_pool
 from ..errors import TPAError
+from ..options import options_of
 from ..segmentors import TPASegmentor
 from .bank_builder import build_bank
 from .distributed import unwrap
@@ -84,11 +85,8 @@ class PrototypeBankHook(Hook):
 
 
 def pool_options(pool: dict | None) -> PoolOptions:
-    """Options of the pool from a config; a wrong key becomes a sentence."""
-    try:
-        return PoolOptions(**(pool or {}))
-    except TypeError as error:
-        raise TPAError(f'The pool options of PrototypeBankHook are wrong: {error}.') from error
+    """Reads the options of the pool from a config."""
+    return options_of(PoolOptions, pool, 'PrototypeBankHook.pool')
 
 
 def save_on_main(bank: PrototypeBank, path: Path) -> None:

@@ -12,8 +12,9 @@ import torch
 
 from ..core import Lookup
 from .experiments import COST_MEASURED, COST_WARM_UP
+from .provenance import device_name
 from .results import Cost, RunResult, Timing
-from .session import Session, device_name
+from .session import Session
 
 _MB = 1 << 20
 

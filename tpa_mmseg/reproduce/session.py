@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
-import platform
 import time
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
-import torch
 from mmengine.config import Config
 from mmengine.dataset import pseudo_collate
 from mmengine.device import get_device
 from mmengine.registry import init_default_scope
 from mmseg.registry import DATASETS
 from torch.utils.data import DataLoader, Dataset, Subset
-from tpa_tools.benchmarking.measure import machine
 
 from ..datasets import Pool, PoolOptions, build_pool
 from ..engine.bank_hook import pool_options
@@ -24,6 +20,7 @@ from ..engine.config import load_config
 from ..errors import TPAError
 from .experiments import world_of
 from .layout import Progress, RunFolder
+from .provenance import device_name
 from .results import RunResult
 from .runs import Run
 from .shared_pass import SharedPass
@@ -54,11 +51,7 @@ class Session:
         self._noted = 0.0
 
     def _load(self) -> Config:
-        cfg = load_config(
-            argparse.Namespace(
-                config=self.source, work_dir=str(self.folder.path), cfg_options=self.cfg_options, launcher='none'
-            )
-        )
+        cfg = load_config(self.source, self.folder.path, self.cfg_options)
         self.world.adjust(self.run, cfg)
         if cfg.model.type != 'TPASegmentor':
             raise TPAError(f'The model of {self.source} is {cfg.model.type}, but experiments need a TPASegmentor.')
@@ -133,10 +126,3 @@ class Session:
             cfg_options=self.cfg_options,
             **sections,
         )
-
-
-def device_name(device: str) -> str:
-    """The name of a GPU, or of the CPU."""
-    if device.startswith('cuda'):
-        return torch.cuda.get_device_name()
-    return machine()['cpu'] if device == 'cpu' else f'{platform.machine()} {device}'

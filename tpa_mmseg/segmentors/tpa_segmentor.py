@@ -21,6 +21,7 @@ from ..hosts import Host, SegmentorHost
 from ..hosts.base import build_preprocessor
 from ..hosts.batch import image_name, split_batch, unpad
 from ..hosts.class_meta import ClassMetaMixin
+from ..options import options_of
 from .feature_cache import FeatureCache
 
 
@@ -69,8 +70,8 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
         if bank_scope not in ('pool', 'image'):
             raise TPAError(f"model.bank_scope must be 'pool' or 'image', not {bank_scope!r}.")
         self.bank_scope = bank_scope
-        self.rule = _options(AnchorRule, anchors, 'anchors')
-        self.fusion = _options(Fusion, fusion, 'fusion')
+        self.rule = options_of(AnchorRule, anchors, 'model.anchors')
+        self.fusion = options_of(Fusion, fusion, 'model.fusion')
         self.return_scores = return_scores
         self.bank: PrototypeBank | None = None
         self.bank_file = None if bank is None else Path(bank)
@@ -232,14 +233,6 @@ def _build(part: dict | torch.nn.Module, name: str) -> torch.nn.Module:
         )
         raise TPAError(f'Unknown {name} {kind!r} in the config: known are {", ".join(known)}, or any registered model.')
     return MODELS.build(part)
-
-
-def _options(cls: type, given: dict | None, name: str):
-    """Builds a dataclass of options from a config; a wrong key or value becomes a sentence."""
-    try:
-        return cls(**(given or {}))
-    except (TypeError, ValueError) as error:
-        raise TPAError(f'model.{name} in the config is wrong: {error}.') from error
 
 
 def image_seed(sample: SegDataSample | None) -> int:
