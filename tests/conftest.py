@@ -53,10 +53,9 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 
 @pytest.fixture(autouse=True)
-def weights_folder(tmp_path, monkeypatch) -> Path:
+def weights_folder(tmp_path_factory, monkeypatch) -> Path:
     """An empty weights folder of the test's own."""
-    folder = tmp_path / 'weights'
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp('weights')
     monkeypatch.setenv('TPA_WEIGHTS', str(folder))
     return folder
 

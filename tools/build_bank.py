@@ -6,13 +6,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tpa_tools.command import add_config_arguments, run_tool
-
-if TYPE_CHECKING:
-    from tpa_mmseg.core import PrototypeBank
-    from tpa_mmseg.datasets import Pool
 
 
 def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
@@ -31,12 +26,12 @@ def run(args: argparse.Namespace) -> None:
 
     from tpa_mmseg.core import PrototypeBank
     from tpa_mmseg.core.bank_file import check_fingerprint
-    from tpa_mmseg.datasets import build_pool
-    from tpa_mmseg.engine.bank_builder import build_bank
-    from tpa_mmseg.engine.bank_hook import describe, pool_options, save_on_main
+    from tpa_mmseg.datasets import PoolOptions, build_pool
+    from tpa_mmseg.engine.bank_builder import build_bank, save_on_main
     from tpa_mmseg.engine.config import load_config, parse_options, start_runner
     from tpa_mmseg.engine.distributed import unwrap
     from tpa_mmseg.errors import TPAError
+    from tpa_mmseg.evaluation import describe_bank
 
     cfg = load_config(args.config, args.work_dir, parse_options(args.cfg_options), args.launcher)
     if cfg.model.type != 'TPASegmentor':
@@ -45,7 +40,7 @@ def run(args: argparse.Namespace) -> None:
     options = next(
         (hook.get('pool') for hook in cfg.get('custom_hooks', []) if hook['type'] == 'PrototypeBankHook'), {}
     )
-    options = pool_options({**(options or {}), **{key: value for key, value in given.items() if value is not None}})
+    options = PoolOptions.of({**(options or {}), **{key: value for key, value in given.items() if value is not None}})
 
     runner = start_runner(cfg)
     model = unwrap(runner.model)
@@ -55,30 +50,21 @@ def run(args: argparse.Namespace) -> None:
     if args.add_to:
         base = PrototypeBank.load(args.add_to)
         check_fingerprint(base.fingerprint, model.fingerprint(), args.add_to)
-        if base.rule != model.rule:
+        if base.rule != model.anchor_rule:
             raise TPAError(
                 f'The bank {args.add_to} was made with other anchors ({base.rule}) than the config asks for.'
             )
-        pool = without(pool, base)
+        fresh = pool.without(base.pool)
+        print_log(f'{len(fresh)} of {len(pool)} images are new to the bank.', 'current')
+        pool = fresh
     bank = build_bank(model, pool, cfg.test_dataloader.get('num_workers', 0))
     if base is not None:
         base.fingerprint.pop('pool', None)
         base.merge(bank)
         bank = base
     save_on_main(bank, Path(args.out))
-    model.set_bank(bank, args.out)
-    print_log(describe(model), 'current')
+    print_log(describe_bank(bank.coverage(), model.dataset_meta['classes']), 'current')
     print_log(f'The bank is in {args.out}.', 'current')
-
-
-def without(pool: Pool, bank: PrototypeBank) -> Pool:
-    """The images of a pool that a bank does not hold yet."""
-    from mmengine.logging import print_log
-
-    held = set(bank.pool)
-    fresh = [item for item, name in enumerate(pool.names()) if name not in held]
-    print_log(f'{len(fresh)} of {len(pool)} images are new to the bank.', 'current')
-    return pool.subset(fresh)
 
 
 if __name__ == '__main__':

@@ -112,7 +112,7 @@ def run_host(host: str, size: int, pool: int) -> dict:
         'host': PAPER_HOSTS[host],
         'base': report['host'],
         'tpa': report['tpa'],
-        'gain': report['delta'],
+        'gain': report['gain'],
         'classes_covered': report['bank']['classes_covered'],
         'num_classes': report['bank']['num_classes'],
         'seconds_per_image': report['seconds_per_image'],

@@ -37,7 +37,7 @@ def test_several_ranks_give_the_same_bank_and_numbers(world, ranks):
     assert one.images == many.images and one.pool == many.pool and one.fingerprint == many.fingerprint
     torch.testing.assert_close(many.sums, one.sums, rtol=1e-6, atol=1e-6)
     alone, together = results(world / 'ranks1'), results(work_dir)
-    for part in ('host', 'tpa', 'delta', 'per_class'):
+    for part in ('host', 'tpa', 'gain', 'per_class'):
         assert alone[part] == together[part]
 
 

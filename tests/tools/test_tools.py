@@ -35,9 +35,9 @@ def fails(capfd, tool, *args) -> str:
 
 def test_host_and_tpa_are_scored_in_one_pass(world):
     report = results(world / 'first')
-    assert set(report) == {'host', 'tpa', 'delta', 'per_class', 'bank', 'seconds_per_image', 'config'}
+    assert set(report) == {'host', 'tpa', 'gain', 'per_class', 'bank', 'seconds_per_image', 'config'}
     assert report['tpa']['mIoU'] > report['host']['mIoU'] > 50
-    assert report['delta']['mIoU'] == pytest.approx(report['tpa']['mIoU'] - report['host']['mIoU'], abs=1e-6)
+    assert report['gain']['mIoU'] == pytest.approx(report['tpa']['mIoU'] - report['host']['mIoU'], abs=1e-6)
     assert [row['name'] for row in report['per_class']][:2] == ['grass', 'water']
     assert {'host_iou', 'tpa_iou', 'support'} <= set(report['per_class'][0])
     assert report['bank']['images'] == 5
@@ -224,7 +224,7 @@ def test_classes_that_do_not_fit_the_data_set_are_refused(alone, tmp_path, capfd
     [
         ('model.host.checkpont=a.pth', "SegmentorHost has no option 'checkpont'. Did you mean 'checkpoint'?"),
         ('model.encoder.precison=float32', "TimmEncoder has no option 'precison'. Did you mean 'precision'?"),
-        ('model.feature_cash=1', "TPASegmentor has no option 'feature_cash'. Did you mean 'feature_cache'?"),
+        ('model.bank_scpe=1', "TPASegmentor has no option 'bank_scpe'. Did you mean 'bank_scope'?"),
         ('model.fusion.centre=False', "model.fusion has no option 'centre'. Did you mean 'center'?"),
         ('model.fusion.lambda=3', "model.fusion.lambda is not an option: 'lambda' is a Python keyword. Did you mean"),
         ('model.anchors.tau=3', "model.anchors has no option 'tau'. Options: k, "),

@@ -50,7 +50,7 @@ def measure(config: Path, work_dir: Path, split: str, size: int, pool: int, seed
     return {
         'base': metric.report['host'],
         'tpa': metric.report['tpa'],
-        'gain': metric.report['delta']['mIoU'],
-        'covered': runner.model.bank_summary()['classes_covered'],
+        'gain': metric.report['gain']['mIoU'],
+        'covered': int(runner.model.bank.covered.sum()),
         'seconds': round(seconds, 4),
     }

@@ -16,8 +16,8 @@ from mmengine.logging import print_log
 from tqdm import tqdm
 
 from ..core import Fusion, PrototypeBank
-from ..engine.bank_hook import describe
 from ..errors import TPAError
+from ..evaluation import describe_bank
 from .adaptation import Adaptation
 from .choice import AUTO, Wish
 from .class_list import Classes
@@ -180,9 +180,7 @@ class Segmenter:
 
     def describe_bank(self) -> str:
         """One line about the bank: size, coverage, anchors."""
-        model = self._networks.model
-        model.set_bank(self.bank)
-        return describe(model)
+        return describe_bank(self.bank.coverage(), self.class_names)
 
     def forget(self) -> None:
         """Empties the bank."""
@@ -220,8 +218,12 @@ class Segmenter:
             limit_scores(packed['data_samples'])
         data = model.data_preprocessor({name: [value] for name, value in packed.items()}, False)
         image, sample = data['inputs'][0], data['data_samples'][0]
-        (scores,) = self._networks.host.score_maps([image], [sample])
-        outputs = Outputs(scores, model.encode(image, sample) if self._networks.with_tpa else None, size)
+        if self._networks.with_tpa:
+            (evidence,) = model.evidence([image], [sample])
+            outputs = Outputs(evidence.scores, evidence.features['encoder'], size)
+        else:
+            (scores,) = self._networks.host.score_maps([image], [sample])
+            outputs = Outputs(scores, None, size)
         if self.keep:
             self._kept[picture.key] = outputs
             while len(self._kept) > self.keep:

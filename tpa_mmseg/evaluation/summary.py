@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from .counts import SCORES
 from .table import render
-
-SCORES = ('aAcc', 'mIoU', 'mAcc')
 
 
 def class_table(report: dict, markdown: bool = False) -> str:
@@ -31,7 +30,7 @@ def score_table(report: dict, markdown: bool = False) -> str:
     rows = [['Host', *(report['host'][score] for score in SCORES)]]
     if 'tpa' in report:
         rows.append(['TPA', *(report['tpa'][score] for score in SCORES)])
-        rows.append(['Gain', *(signed(report['delta'][score]) for score in SCORES)])
+        rows.append(['Gain', *(signed(report['gain'][score]) for score in SCORES)])
     return render(['', *SCORES], rows, align='lrrr', markdown=markdown)
 
 

@@ -77,7 +77,7 @@ class VariantResult:
         key: Key of the :class:`~tpa_mmseg.reproduce.runs.Variant`, such as ``'full'`` or ``'k-1.5'``.
         value: What an axis of a plot shows: k, the share of the pool, the overlap. None where there is no axis.
         tpa: Scores with TPA.
-        delta: Gain over the host.
+        gain: Gain over the host.
         per_class: Every class, in the dataset's order.
         bank: None for per-image prototypes.
     """
@@ -85,7 +85,7 @@ class VariantResult:
     key: str
     value: float | None
     tpa: Scores
-    delta: Scores
+    gain: Scores
     per_class: tuple[ClassScore, ...]
     bank: BankInfo | None = None
 
