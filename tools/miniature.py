@@ -54,7 +54,8 @@ def parse_args(argv: Sequence[str] | None, prog: str | None) -> argparse.Namespa
     command.add_argument('--resolution', type=int, nargs=2, metavar=('H', 'W'), help='one size (default: each its own)')
     command = add_command(commands, 'train', run_train, 'train the networks anew; goes on where it was cut off')
     command.add_argument('name', choices=TRAININGS)
-    command.add_argument('--out', type=Path, help='weights file (default: the committed one)')
+    command.add_argument('--out', type=Path, help='weights file (default: <work-dir>/<name>.safetensors)')
+    command.add_argument('--record', action='store_true', help='write the committed weights file instead')
     command.add_argument('--work-dir', type=Path, help=f'checkpoints and log (default: {WORK_DIR}/<name>)')
     command.add_argument('--from-scratch', action='store_true', help='leave checkpoints alone and start over')
     command.add_argument('--set', nargs='+', default=[], metavar='KEY=VALUE', help='other settings, such as steps=500')
@@ -93,8 +94,8 @@ def run_train(args: argparse.Namespace) -> None:
     module = importlib.import_module(f'tpa_tools.miniature_training.{module_name}')
     kind = getattr(module, kind)
     settings = kind(**{**Config.fromfile(SETTINGS)[args.name], **parse_settings(args.set, kind)})
-    out = args.out or WEIGHTS / f'{args.name}.safetensors'
     work_dir = args.work_dir or WORK_DIR / args.name
+    out = args.out or (WEIGHTS if args.record else work_dir) / f'{args.name}.safetensors'
     module.train(out, work_dir, settings, resume=not args.from_scratch)
     print(f'The weights are in {out}, the log of the training in {work_dir}.')
 

@@ -271,9 +271,10 @@ def test_options_that_cannot_be_are_refused(options: dict, sentence: str, folder
 
 def test_a_missing_checkpoint_is_named(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('TPA_WEIGHTS', str(tmp_path))
-    with pytest.raises(TPAError, match=rf'There is no SAM checkpoint {tmp_path}/sam_vit_l_0b3195.pth: download http.*sam_vit_l'):
+    missing = f'There is no SAM checkpoint {tmp_path}/sam_vit_l_0b3195.pth'
+    with pytest.raises(TPAError, match=rf'{missing}: download http\S+/sam_vit_l_0b3195\.pth and save it there'):
         tiny_host(folder, sam={'model': 'vit_l'})
-    with pytest.raises(TPAError, match='There is no SAM checkpoint elsewhere.pth: bring sam_vit_b_01ec64.pth'):
+    with pytest.raises(TPAError, match=r'There is no SAM checkpoint elsewhere.pth: download http\S+/sam_vit_b_01ec64'):
         tiny_host(folder, sam={'checkpoint': 'elsewhere.pth'})
 
 

@@ -88,17 +88,13 @@ PUBLISHED = {
 
 def find_checkpoint(model: str | Mapping, checkpoint: str | os.PathLike | None) -> Path:
     """Returns the original file of a SAM: the one that is given, or the one in the weights folder."""
-    origin = 'the checkpoint'
-    if checkpoint is not None:
-        path = local_path(checkpoint)
-    elif isinstance(model, str):
-        source = sam_source(model)
-        path, origin = source.locate() or source.target, source.origin
-    else:
+    source = sam_source(model) if isinstance(model, str) else None
+    if checkpoint is None and source is None:
         raise TPAError('A SAM given as a dict has no published weights: set sam.checkpoint to a file.')
+    path = local_path(checkpoint) if checkpoint is not None else source.locate() or source.target
     if not path.is_file():
         raise TPAError(
-            f'There is no SAM checkpoint {path}: download {origin} and save it there (tpa weights download does), '
-            'or set sam.checkpoint (TPA_WEIGHTS names another folder).'
+            f'There is no SAM checkpoint {path}: download {source.origin if source else path.name} and save it there '
+            '(tpa weights download does), or set sam.checkpoint (TPA_WEIGHTS names another folder).'
         )
     return path
