@@ -6,27 +6,40 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tpa_mmseg.engine.cli import run_tool
-from tpa_mmseg.errors import TPAError
-from tpa_mmseg.evaluation.table import render
-from tpa_mmseg.prepare import LAYOUTS, WORKERS, Report, check, is_there, prepare
+from tpa_tools.command import run_tool
+
+if TYPE_CHECKING:
+    from tpa_mmseg.prepare import Report
+
+#: Dataset -> its archives. A copy of ``tpa_mmseg.prepare.LAYOUTS`` that costs no import; a test compares them.
+DATASETS = {
+    'voc': 'VOCtrainval_11-May-2012.tar',
+    'context': 'VOCtrainval_03-May-2010.tar trainval_merged.json',
+    'coco_stuff': 'val2017.zip stuffthingmaps_trainval2017.zip',
+    'coco_object': 'val2017.zip stuffthingmaps_trainval2017.zip',
+    'cityscapes': 'leftImg8bit_trainvaltest.zip gtFine_trainvaltest.zip',
+    'ade20k': 'ADEChallengeData2016.zip',
+}
+WORKERS = min(8, os.cpu_count() or 1)
 
 
-def parse_args() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, epilog='docs/data.md describes the datasets.')
+def parse_args(argv: Sequence[str] | None, prog: str | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog, description=__doc__, epilog='docs/data.md describes the datasets.')
     commands = parser.add_subparsers(dest='command', required=True, metavar='DATASET | check')
-    for name, layout in LAYOUTS.items():
-        command = commands.add_parser(name, help=f'prepare {layout.title} from {layout.archives}')
+    for name, archives in DATASETS.items():
+        command = commands.add_parser(name, help=f'prepare it from {archives}')
         command.add_argument(
             '--source',
             nargs='+',
             required=True,
             metavar='PATH',
-            help=f'{layout.archives}, or the folders they were unpacked to',
+            help=f'{archives}, or the folders they were unpacked to',
         )
-        command.add_argument('--out', metavar='DIR', help=f'its folder (default: {layout.folder} in the data root)')
+        command.add_argument('--out', metavar='DIR', help='its folder (default: the one of the configs)')
         command.add_argument('--all', action='store_true', help='prepare the training split as well')
         kind = command.add_mutually_exclusive_group()
         kind.add_argument('--copy', action='store_true', help='copy images that lie in a folder (default)')
@@ -35,7 +48,7 @@ def parse_args() -> argparse.Namespace:
     command = commands.add_parser('check', help='check what is prepared')
     command.add_argument('datasets', nargs='*', metavar='DATASET', help='what to check (default: all that is there)')
     add_common_arguments(command)
-    return parser.parse_args()
+    return parser.parse_args(argv)
 
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,8 +59,14 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--workers', type=int, default=WORKERS, metavar='N', help=f'threads (default: {WORKERS})')
 
 
-def main() -> None:
-    args = parse_args()
+def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
+    run_tool(run, parse_args(argv, prog))
+
+
+def run(args: argparse.Namespace) -> None:
+    from tpa_mmseg.errors import TPAError
+    from tpa_mmseg.prepare import LAYOUTS, prepare
+
     if args.workers < 1:
         raise TPAError(f'--workers must be at least 1, not {args.workers}.')
     if args.command == 'check':
@@ -63,6 +82,10 @@ def main() -> None:
 
 def run_checks(args: argparse.Namespace) -> int:
     """Checks datasets and prints what was found. Returns the exit code."""
+    from tpa_mmseg.errors import TPAError
+    from tpa_mmseg.evaluation.table import render
+    from tpa_mmseg.prepare import LAYOUTS, check, is_there
+
     unknown = [name for name in args.datasets if name not in LAYOUTS]
     if unknown:
         raise TPAError(f'There is no dataset {unknown[0]}: choose of {", ".join(LAYOUTS)}.')
@@ -86,6 +109,8 @@ def run_checks(args: argparse.Namespace) -> int:
 
 
 def summary(report: Report) -> tuple:
+    from tpa_mmseg.prepare import LAYOUTS
+
     state = (
         f'{len(report.findings)} things wrong' if report.findings else f'fine{report.origin and ", "}{report.origin}'
     )
@@ -93,4 +118,4 @@ def summary(report: Report) -> tuple:
 
 
 if __name__ == '__main__':
-    run_tool(main)
+    main()

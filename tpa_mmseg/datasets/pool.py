@@ -16,6 +16,7 @@ from mmseg.registry import DATASETS, TRANSFORMS
 from torch.utils.data import Dataset
 
 from ..errors import TPAError
+from ..options import options_of
 from .transforms import add_read_checks
 
 DEFAULT_SIZE = 100
@@ -54,11 +55,8 @@ class PoolOptions:
 
     @classmethod
     def of(cls, given: dict | None) -> PoolOptions:
-        """The options of a config; an unknown key is named."""
-        try:
-            return cls(**(given or {}))
-        except TypeError as error:
-            raise TPAError(f'The pool options of PrototypeBankHook are wrong: {error}.') from error
+        """Reads the options of a config."""
+        return options_of(cls, given, 'PrototypeBankHook.pool')
 
     def draw(self, count: int) -> list[int]:
         """Indices of the pool among ``count`` images, ascending."""

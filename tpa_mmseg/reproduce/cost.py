@@ -12,8 +12,9 @@ from ..core import ENCODER, Evidence, Lookup, PrototypeBank
 from ..encoders import PixelNormalization
 from ..engine.timing import StageTimer
 from ..hosts.batch import unpad
-from .context import RunContext, device_name
+from .context import RunContext
 from .experiments import COST_MEASURED, COST_WARM_UP
+from .provenance import device_name
 from .results import Cost, RunResult, Timing
 
 _MB = 1 << 20
