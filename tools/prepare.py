@@ -6,28 +6,42 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tpa_mmseg.console import print_table
-from tpa_mmseg.engine.cli import run_tool
-from tpa_mmseg.errors import TPAError
-from tpa_mmseg.prepare import LAYOUTS, WORKERS, Report, check, dataset_of, exists, prepare
+from tpa_tools.command import run_tool
+
+if TYPE_CHECKING:
+    from tpa_mmseg.prepare import Report
+
+#: Dataset -> its benchmarks and archives. A copy of ``tpa_mmseg.prepare.LAYOUTS`` that costs no import; a test compares
+#: them.
+DATASETS = {
+    'voc': (('voc21', 'voc20'), 'VOCtrainval_11-May-2012.tar'),
+    'context': (('context60', 'context59'), 'VOCtrainval_03-May-2010.tar trainval_merged.json'),
+    'coco_stuff': (('coco_stuff164k',), 'val2017.zip stuffthingmaps_trainval2017.zip'),
+    'coco_object': (('coco_object',), 'val2017.zip stuffthingmaps_trainval2017.zip'),
+    'cityscapes': (('cityscapes',), 'leftImg8bit_trainvaltest.zip gtFine_trainvaltest.zip'),
+    'ade20k': (('ade20k',), 'ADEChallengeData2016.zip'),
+}
+WORKERS = min(8, os.cpu_count() or 1)
 
 
-def parse_args() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, epilog='docs/data.md describes the datasets.')
+def parse_args(argv: Sequence[str] | None, prog: str | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog, description=__doc__, epilog='See docs/data.md for details.')
     commands = parser.add_subparsers(dest='command', required=True, metavar='DATASET | check')
-    for name, layout in LAYOUTS.items():
-        aliases = [benchmark for benchmark in layout.benchmarks if benchmark != name]
-        command = commands.add_parser(name, aliases=aliases, help=f'prepare {layout.title} from {layout.archives}')
+    for name, (benchmarks, archives) in DATASETS.items():
+        aliases = [benchmark for benchmark in benchmarks if benchmark != name]
+        command = commands.add_parser(name, aliases=aliases, help=f'prepare it from {archives}')
         command.add_argument(
             '--source',
             nargs='+',
             required=True,
             metavar='PATH',
-            help=f'{layout.archives}, or the folders they were unpacked to',
+            help=f'{archives}, or the folders they were unpacked to',
         )
-        command.add_argument('--out', metavar='DIR', help=f'output folder (default: {layout.folder} in the data root)')
+        command.add_argument('--out', metavar='DIR', help='output folder (default: its folder in the data root)')
         command.add_argument('--with-train', action='store_true', help='prepare the training split too')
         command.add_argument(
             '--symlink', action='store_true', help='symlink images that are in a folder instead of copying them'
@@ -38,7 +52,7 @@ def parse_args() -> argparse.Namespace:
         'datasets', nargs='*', metavar='DATASET', help='datasets to check (default: all in the data root)'
     )
     add_common_arguments(command)
-    return parser.parse_args()
+    return parser.parse_args(argv)
 
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,8 +68,14 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def main() -> None:
-    args = parse_args()
+def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
+    run_tool(run, parse_args(argv, prog))
+
+
+def run(args: argparse.Namespace) -> None:
+    from tpa_mmseg.errors import TPAError
+    from tpa_mmseg.prepare import LAYOUTS, dataset_of, prepare
+
     if args.workers < 1:
         raise TPAError(f'--workers must be at least 1, got {args.workers}.')
     if args.command == 'check':
@@ -71,6 +91,10 @@ def main() -> None:
 
 def run_checks(args: argparse.Namespace) -> int:
     """Checks datasets and prints the findings. Returns the exit code."""
+    from tpa_mmseg.console import print_table
+    from tpa_mmseg.errors import TPAError
+    from tpa_mmseg.prepare import LAYOUTS, check, dataset_of, exists
+
     names = dict.fromkeys(dataset_of(name) for name in args.datasets) or LAYOUTS
     folders = {name: Path(args.data_root) / LAYOUTS[name].folder for name in names}
     # Only a dataset that was asked for by name has to exist.
@@ -78,7 +102,8 @@ def run_checks(args: argparse.Namespace) -> int:
     reports = [check(name, folder, args.workers) for name, folder in folders.items() if name not in absent]
     if not reports:
         raise TPAError(f'No datasets in {args.data_root}. Prepare one, or set --data-root.')
-    print_table(['Dataset', 'Folder', 'Images', 'Labels', 'Status'], [summary(report) for report in reports])
+    rows = [(LAYOUTS[report.dataset].title, *summary(report)) for report in reports]
+    print_table(['Dataset', 'Folder', 'Images', 'Labels', 'Status'], rows)
     if absent:
         print(f'Not prepared: {", ".join(absent)}.')
     failed = [report for report in reports if report.findings]
@@ -96,8 +121,8 @@ def run_checks(args: argparse.Namespace) -> int:
 def summary(report: Report) -> tuple:
     found = len(report.findings)
     status = f'{found} problem{"s" if found > 1 else ""}' if found else ', '.join(filter(None, ['OK', report.origin]))
-    return LAYOUTS[report.dataset].title, str(report.folder), report.images, report.labels, status
+    return str(report.folder), report.images, report.labels, status
 
 
 if __name__ == '__main__':
-    run_tool(main)
+    main()

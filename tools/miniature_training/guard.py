@@ -15,7 +15,7 @@ from .cards import WEIGHTS
 from .measure import HOSTS, PAPER_HOSTS, config_name, measure
 
 #: What :func:`record` wrote.
-NUMBERS = Path(__file__).parents[2] / 'tests' / 'miniature' / 'numbers.json'
+NUMBERS = Path(__file__).resolve().parents[2] / 'tests' / 'miniature' / 'numbers.json'
 #: Scores may differ by so much: sums run in another order on another machine, and a pixel on the border changes sides.
 TOLERANCE = 0.15
 

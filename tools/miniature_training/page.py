@@ -13,10 +13,10 @@ from tpa_mmseg.errors import TPAError
 from tpa_mmseg.io import atomic_write, write_png
 from tpa_mmseg.miniature.files import scene
 
+from ..scene_images import scene_grid
 from . import guard, targets
 from .cards import WEIGHTS, read_card
 from .measure import HOSTS
-from .scene_pictures import scene_grid
 
 # The weights in the order of the page, and what they are.
 _NETWORKS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from mmseg.registry import DATASETS, TRANSFORMS
 from torch.utils.data import Dataset
 
 from ..errors import TPAError
+from ..options import options_of
 from .transforms import add_read_checks
 
 DEFAULT_SIZE = 100
@@ -51,6 +52,11 @@ class PoolOptions:
             raise TPAError(f'pool.size must be at least 1, got {self.size}.')
         if self.fraction is not None and not 0 < self.fraction <= 1:
             raise TPAError(f'pool.fraction must be greater than 0 and at most 1, got {self.fraction}.')
+
+    @classmethod
+    def of(cls, given: dict | None) -> PoolOptions:
+        """Reads the options of a config."""
+        return options_of(cls, given, 'PrototypeBankHook.pool')
 
     def draw(self, count: int) -> list[int]:
         """Returns the indices of the pool among ``count`` images, in ascending order."""
@@ -90,6 +96,11 @@ class Pool(Dataset):
     def subset(self, items: Sequence[int]) -> Pool:
         """Returns a pool with some of the items."""
         return Pool(self.dataset, [self.indices[item] for item in items], self.root)
+
+    def without(self, names: Collection[str]) -> Pool:
+        """The pool without the images of these names."""
+        held = set(names)
+        return self.subset([item for item, name in enumerate(self.names()) if name not in held])
 
     def name(self, item: int) -> str:
         """Returns the name of an image, the same on every machine."""

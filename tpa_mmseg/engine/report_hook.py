@@ -9,7 +9,7 @@ from mmengine.hooks import Hook
 from mmengine.runner import Runner
 from mmseg.registry import HOOKS
 
-from ..evaluation import HostTPAMetric, summary
+from ..evaluation import HostTPAMetric, summary, with_bank
 from ..hosts import Host
 from ..io import write_json
 from .distributed import unwrap
@@ -42,34 +42,15 @@ class ReportHook(Hook):
         reports = [m.report for m in runner.test_loop.evaluator.metrics if isinstance(m, HostTPAMetric) and m.report]
         if not is_main_process() or not reports:
             return
+        model = unwrap(runner.model)
         report = {
-            **with_bank(reports[0], _bank_summary(runner)),
+            **with_bank(reports[0], getattr(model, 'bank', None), getattr(model, 'bank_file', None)),
             'seconds_per_image': _seconds_per_image(runner),
             'config': _config_name(runner),
         }
         path = Path(runner.work_dir) / self.file_name
         write_json(path, report)
         runner.logger.info(f'\n{summary(report)}\nWritten to {path}')
-
-
-def with_bank(report: dict, bank: dict | None) -> dict:
-    """Adds the bank to a report: its anchors to their classes, the rest as ``bank``.
-
-    Args:
-        report: From :class:`HostTPAMetric`; it is not changed.
-        bank: From the model's ``bank_summary``, or None without a bank.
-    """
-    bank = dict(bank) if bank is not None else None
-    anchors = bank.pop('anchors_per_class', None) if bank is not None else None
-    per_class = report['per_class']
-    if anchors is not None:
-        per_class = [{**entry, 'anchors': int(count)} for entry, count in zip(per_class, anchors, strict=True)]
-    return {**report, 'per_class': per_class, 'bank': bank}
-
-
-def _bank_summary(runner: Runner) -> dict | None:
-    model = unwrap(runner.model)
-    return model.bank_summary() if hasattr(model, 'bank_summary') else None
 
 
 def _seconds_per_image(runner: Runner) -> float:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ..console import render, signed
-
-SCORES = ('aAcc', 'mIoU', 'mAcc')
+from .counts import SCORES
 
 
 def summary(report: dict) -> str:

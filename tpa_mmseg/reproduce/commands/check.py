@@ -8,19 +8,8 @@ import sys
 from ...console import print_table, signed
 from ..experiments import plan
 from ..layout import State, view
-from ..reference import TOLERANCE, compare_all
-from . import add_filters, add_place, chosen
-
-
-def add_parser(commands: argparse._SubParsersAction) -> None:
-    parser = commands.add_parser('check', help='fail where a finished run is too far from the paper')
-    parser.add_argument('experiment', nargs='*', default=['all'], help='only these experiments')
-    add_place(parser)
-    add_filters(parser)
-    parser.add_argument(
-        '--tolerance', type=float, default=TOLERANCE, metavar='POINTS', help=f'of mIoU (default: {TOLERANCE})'
-    )
-    parser.set_defaults(main=main)
+from ..reference import compare_all
+from . import chosen
 
 
 def main(args: argparse.Namespace) -> None:
