@@ -100,7 +100,7 @@ def run_checks(args: argparse.Namespace) -> int:
         print(f'Not there: {", ".join(absent)}.')
     wrong = [report for report in reports if report.findings]
     if wrong:
-        rows = [(report.dataset, f.what, f.count, f.first, f.mend) for report in wrong for f in report.findings]
+        rows = [(report.dataset, f.what, f.count, f.first, f.fix) for report in wrong for f in report.findings]
         print('\n' + render(['dataset', 'what is wrong', 'how many', 'first', 'what to do'], rows))
     for report in wrong:
         sources = LAYOUTS[report.dataset].archives

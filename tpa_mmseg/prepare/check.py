@@ -27,13 +27,13 @@ class Finding:
         what: What it is.
         count: How often.
         first: The first case.
-        mend: What to do.
+        fix: What to do.
     """
 
     what: str
     count: int
     first: str
-    mend: str
+    fix: str
 
 
 @dataclass
@@ -56,11 +56,11 @@ class Report:
     origin: str = ''
     findings: list[Finding] = field(default_factory=list)
 
-    def note(self, what: str, cases: Iterable[str], mend: str) -> None:
+    def note(self, what: str, cases: Iterable[str], fix: str) -> None:
         """Adds a finding if there is any case of it."""
         cases = list(cases)
         if cases:
-            self.findings.append(Finding(what, len(cases), cases[0], mend))
+            self.findings.append(Finding(what, len(cases), cases[0], fix))
 
 
 def check(dataset: str, folder: str | os.PathLike, workers: int = WORKERS) -> Report:
