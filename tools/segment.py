@@ -24,9 +24,10 @@ def parse_args(argv: Sequence[str] | None, prog: str | None) -> argparse.Namespa
     parser.add_argument('images', nargs='+', metavar='IMAGE', help='pictures, folders of pictures, videos')
     parser.add_argument(
         '--classes',
-        metavar='"cat; dog"',
-        help='classes, separated by semicolons, with synonyms after commas ("cat; tv, television"); a text file with '
-        'one class per line; or a list of the package such as ade20k',
+        nargs='+',
+        metavar='CLASS',
+        help='classes, each an argument or separated by commas, with synonyms after semicolons (cat "tv; television"); '
+        'a text file with one class per line; or a packaged list, e.g. ade20k',
     )
     parser.add_argument('--out', required=True, metavar='DIR', help='where results go')
     parser.add_argument(
@@ -41,7 +42,7 @@ def parse_args(argv: Sequence[str] | None, prog: str | None) -> argparse.Namespa
         const=True,
         default=False,
         metavar='WORDS',
-        help='add a class for all else; words that describe it, separated by semicolons',
+        help='add a class for all else; words that describe it, separated by commas',
     )
     parser.add_argument('--threshold', type=float, help='pixels less probable than this become background')
     parser.add_argument('--pool', nargs='+', metavar='DIR', help='adapt to these pictures (default: IMAGEs themselves)')
@@ -78,7 +79,7 @@ def run(args: argparse.Namespace) -> None:
     found = collect(files) if files else Collected()
     warnings.simplefilter('ignore', SkippedWarning)  # they are named at the end
     model = Segmenter(
-        args.classes,
+        args.classes[0] if args.classes and len(args.classes) == 1 else args.classes,
         args.host,
         args.backbone,
         background=args.background,

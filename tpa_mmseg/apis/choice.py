@@ -9,8 +9,8 @@ from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
 
+from ..clip.names import Classes, ClassNames
 from ..errors import TPAError, user_message
-from .class_list import Classes, read_classes, split_background
 
 #: The configs, in a checkout and in an installed package.
 CONFIGS = Path(__file__).parents[1] / '.mim' / 'configs'
@@ -32,7 +32,7 @@ class Wish:
     """What a user asks for.
 
     Args:
-        classes: See :func:`~tpa_mmseg.apis.class_list.read_classes`; None for those of a config of one's own.
+        classes: See :meth:`~tpa_mmseg.clip.names.ClassNames.read`; None for those of a config of one's own.
         host: Name of a host, such as ``'sclip'`` or ``'proxyclip-mae'``; or a config, or its file.
         backbone: ``'vit-b16'``, ``'vit-l14'``, ``'vit-h14'``; ``'mini-b8'``, which comes with the package; or
             ``'auto'``: ViT-B/16 where its weights are here or can be downloaded, the miniature elsewhere.
@@ -52,7 +52,9 @@ class Wish:
 
     @property
     def has_background(self) -> bool:
-        return bool(self.background) or (self.classes is not None and split_background(read_classes(self.classes))[1])
+        return bool(self.background) or (
+            self.classes is not None and ClassNames.read(self.classes).split_background()[1]
+        )
 
 
 @dataclass(frozen=True)

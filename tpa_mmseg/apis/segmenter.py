@@ -15,12 +15,12 @@ from mmengine.config import Config
 from mmengine.logging import print_log
 from tqdm import tqdm
 
+from ..clip.names import Classes
 from ..core import Fusion, PrototypeBank
 from ..errors import TPAError
 from ..evaluation import describe_bank
 from .adaptation import Adaptation
 from .choice import AUTO, Wish
-from .class_list import Classes
 from .inputs import Collected, Images, collect, lazily
 from .networks import Networks, load_networks
 from .picture import Picture, Unreadable
@@ -38,8 +38,8 @@ class Segmenter:
     """Segments pictures with classes of one's own. The networks are loaded once.
 
     Args:
-        classes: A list with one entry per class (``;`` or ``,`` separate synonyms); a string such as
-            ``'cat; dog; tv, television'``; a file with one class per line; None for the classes of a config.
+        classes: A list with one entry per class (``;`` separates synonyms); a string, e.g.
+            ``'cat, dog, tv; television'``; a file with one class per line; None for the classes of a config.
         host: Name of a host (:func:`~tpa_mmseg.apis.host_names`); or a config of one's own, or its file.
         backbone: ``'vit-b16'``, ``'vit-l14'``, ``'vit-h14'``, ``'mini-b8'``; or ``'auto'``: ViT-B/16 where its weights
             are here or can be downloaded, else the miniature that comes with the package.

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import TPAError
-from ..layers.precision import PRECISIONS
+from ..layers.precision import PRECISIONS, autocast_to
 from ..layers.resize import nearest_multiple, resize
 from ..weights.files import digest
 
@@ -110,8 +110,7 @@ class Encoder(nn.Module, ABC):
         if any(side % self.patch or not side for side in images.shape[-2:]):
             raise ValueError(f'{tuple(images.shape[-2:])} is not a multiple of the patch, {self.patch}')
         weight = next(self.network.parameters())
-        # Where no autocast is asked for, one around the caller is switched off: float32 means float32.
-        with torch.autocast(weight.device.type, PRECISIONS[self.precision], enabled=self.precision != 'float32'):
+        with autocast_to(weight.device, self.precision):
             return self.encode(images.to(weight)).float()
 
     @torch.no_grad()

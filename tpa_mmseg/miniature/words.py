@@ -1,6 +1,8 @@
-"""The words of the miniature world."""
+"""The words of the miniature world: what its CLIP calls the things and grounds of a scene."""
 
-#: The words for each class, its own name first.
+from __future__ import annotations
+
+#: The names of each class, its own name first.
 WORDS = {
     'grass': ('grass', 'lawn', 'meadow'),
     'water': ('water', 'sea', 'lake'),
