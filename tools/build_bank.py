@@ -4,35 +4,36 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
-from mmengine.logging import print_log
-
-from tpa_mmseg.core import PrototypeBank
-from tpa_mmseg.core.bank_file import check_fingerprint
-from tpa_mmseg.datasets import PoolOptions, build_pool
-from tpa_mmseg.engine.bank_builder import build_bank, save_on_main
-from tpa_mmseg.engine.cli import add_common_arguments, run_tool
-from tpa_mmseg.engine.config import load_config, start_runner
-from tpa_mmseg.engine.distributed import unwrap
-from tpa_mmseg.errors import TPAError
-from tpa_mmseg.evaluation import describe_bank
+from tpa_tools.command import add_config_arguments, run_tool
 
 
-def parse_args() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    add_common_arguments(parser)
+def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
+    parser = argparse.ArgumentParser(prog, description=__doc__)
+    add_config_arguments(parser)
     parser.add_argument('--out', required=True, metavar='FILE', help='where the bank goes')
     parser.add_argument('--add-to', metavar='FILE', help='a bank to extend; images already in it are left out')
     parser.add_argument('--pool-size', type=int, metavar='N', help='number of images (default: as in the config)')
     parser.add_argument('--pool-seed', type=int, metavar='N', help='seed of the draw')
     parser.add_argument('--images', metavar='DIR', help='take the images of this folder instead of the test set')
-    return parser.parse_args()
+    run_tool(run, parser.parse_args(argv))
 
 
-def main() -> None:
-    args = parse_args()
-    cfg = load_config(args)
+def run(args: argparse.Namespace) -> None:
+    from mmengine.logging import print_log
+
+    from tpa_mmseg.core import PrototypeBank
+    from tpa_mmseg.core.bank_file import check_fingerprint
+    from tpa_mmseg.datasets import PoolOptions, build_pool
+    from tpa_mmseg.engine.bank_builder import build_bank, save_on_main
+    from tpa_mmseg.engine.config import load_config, parse_options, start_runner
+    from tpa_mmseg.engine.distributed import unwrap
+    from tpa_mmseg.errors import TPAError
+    from tpa_mmseg.evaluation import describe_bank
+
+    cfg = load_config(args.config, args.work_dir, parse_options(args.cfg_options), args.launcher)
     if cfg.model.type != 'TPASegmentor':
         raise TPAError(f'A bank needs a TPASegmentor, but the model of {args.config} is {cfg.model.type}.')
     given = {'size': args.pool_size, 'seed': args.pool_seed, 'folder': args.images}
@@ -67,4 +68,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    run_tool(main)
+    main()

@@ -87,8 +87,8 @@ def test_a_full_disk_ends_in_a_sentence_and_leaves_nothing(world, tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 
     script = (
-        'import sys; from tpa_mmseg.core import PrototypeBank; from tpa_mmseg.engine.cli import run_tool; '
-        'run_tool(lambda: PrototypeBank(100, 768).save(sys.argv[1]))'
+        'import sys; from tpa_mmseg.core import PrototypeBank; from tpa_tools.command import run_tool; '
+        'run_tool(PrototypeBank(100, 768).save, sys.argv[1])'
     )
     path = tmp_path / 'bank.safetensors'
     command = [sys.executable, '-c', script, str(path)]

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import time
-from argparse import Namespace
 from pathlib import Path
 
 from tpa_mmseg.engine.config import load_config, start_runner, use_tpa
 from tpa_mmseg.evaluation import HostTPAMetric
 
-#: The hosts that the paper puts TPA around, as they are written in a table.
-PAPER_HOSTS = {
-    'sclip': 'SCLIP',
-    'clearclip': 'ClearCLIP',
-    'naclip': 'NACLIP',
-    'proxyclip': 'ProxyCLIP',
-    'trident': 'Trident',
-}
+from ..demo import PAPER_HOSTS
+
 #: All that have a config, from the weakest on.
 HOSTS = {'clip': 'CLIP', 'maskclip': 'MaskCLIP', 'gem': 'GEM', **PAPER_HOSTS}
 
@@ -47,7 +40,7 @@ def measure(config: Path, work_dir: Path, split: str, size: int, pool: int, seed
         'custom_hooks.0.pool.seed': seed,
         'log_level': 'WARNING',
     }
-    cfg = load_config(Namespace(config=config, work_dir=str(work_dir), cfg_options=options, launcher='none'))
+    cfg = load_config(config, work_dir, options)
     use_tpa(cfg, bank=None)
     runner = start_runner(cfg)
     started = time.monotonic()

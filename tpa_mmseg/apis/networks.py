@@ -89,7 +89,7 @@ def load_networks(wish: Wish, encoder: Encoder | None = None) -> Networks:
 
 
 def _has_weights(cfg: Config) -> bool:
-    return all(weights.locate() for _, weights in needs(cfg.model))
+    return all(need.source.locate() for need in needs(cfg.model))
 
 
 def _build(choice: Choice, wish: Wish, encoder: Encoder | None, note: str = '') -> Networks:

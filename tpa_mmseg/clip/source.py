@@ -23,7 +23,8 @@ from torch import Tensor, nn
 from ..errors import TPAError
 from ..layers.precision import PRECISIONS
 from ..options import one_of
-from ..weights.files import SUFFIXES, explain_download, find, load_into, load_state_dict, weights_dir
+from ..weights.files import load_into, load_state_dict, local_path
+from ..weights.sources import clip_source
 from .tokenizer import WordTokenizer, stored_words
 from .tower import CLIPTower
 
@@ -184,9 +185,9 @@ class CLIPSpec:
         """Finds the file of the weights and the settings of a tag."""
         self._tag = open_clip.get_pretrained_cfg(self.name, pretrained) if named else {}
         if self._tag:
-            self.path = _find_or_download(self.name, pretrained, self._tag)
+            self.path = clip_source(self.name, pretrained).download()
             return
-        self.path = Path(pretrained).expanduser()
+        self.path = local_path(pretrained)
         if not self.path.is_file():
             tags = open_clip.list_pretrained_tags_by_model(self.name)
             known = f'a tag of {self.name} ({", ".join(tags)}) or ' if tags else ''
@@ -225,18 +226,6 @@ def _private_config(config: Mapping) -> dict:
         )
     # mmengine's ConfigDict treats missing attributes in its own way; open_clip expects plain dicts.
     return {key: dict(value) if isinstance(value, Mapping) else value for key, value in config.items()}
-
-
-def _find_or_download(name: str, tag: str, settings: Mapping) -> Path:
-    # Both variants of a model share one file.
-    file = f'{name.removesuffix("-quickgelu")}.{tag}'
-    path = find(file)
-    if path is not None:
-        return path
-    hub = settings.get('hf_hub', '')
-    source = f'the weights of the hub repository {hub.strip("/")}' if hub else f'the file {settings.get("url")}'
-    with explain_download(f'{name} ({tag})', source, weights_dir() / f'{file}{SUFFIXES[0]}'):
-        return Path(open_clip.download_pretrained(settings))
 
 
 def _is_archive(path: Path) -> bool:

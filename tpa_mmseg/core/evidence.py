@@ -86,6 +86,8 @@ class EvidenceCache:
         """Keep the evidence if there is room for it. Returns whether it was kept."""
         if key in self._kept:
             return True
+        if not self.limit:
+            return False
         if self.nbytes + evidence.nbytes > self.limit:
             self._release_all_but(evidence)
             if self.nbytes + evidence.nbytes > self.limit:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -17,7 +15,6 @@ from mmengine.registry import init_default_scope
 from mmseg.registry import DATASETS, MODELS
 from torch.nn import Module
 from torch.utils.data import DataLoader, Dataset, Subset
-from tpa_tools.benchmarking.measure import machine
 
 from ..core import ENCODER, Adapter, AnchorRule, Fusion, PrototypeBank
 from ..datasets import Pool, PoolOptions, build_pool
@@ -27,6 +24,7 @@ from ..errors import TPAError
 from ..segmentors import TPASegmentor
 from .experiments import world_of
 from .layout import Progress, RunFolder
+from .provenance import device_name
 from .results import RunResult
 from .runs import Run, Variant
 
@@ -56,11 +54,7 @@ class RunContext:
         self._noted = 0.0
 
     def _load(self) -> Config:
-        cfg = load_config(
-            argparse.Namespace(
-                config=self.source, work_dir=str(self.folder.path), cfg_options=self.cfg_options, launcher='none'
-            )
-        )
+        cfg = load_config(self.source, self.folder.path, self.cfg_options)
         self.world.adjust(self.run, cfg)
         if cfg.model.type != 'TPASegmentor':
             raise TPAError(f'The model of {self.source} is {cfg.model.type}, but experiments need a TPASegmentor.')
@@ -184,10 +178,3 @@ def _build(config: dict) -> Module:
     """A model or an encoder. One without weights draws the same ones whatever was built before it."""
     torch.manual_seed(0)
     return MODELS.build(config)
-
-
-def device_name(device: str) -> str:
-    """The name of a GPU, or of the CPU."""
-    if device.startswith('cuda'):
-        return torch.cuda.get_device_name()
-    return machine()['cpu'] if device == 'cpu' else f'{platform.machine()} {device}'

@@ -15,8 +15,9 @@ from ..encoders import PixelNormalization
 from ..engine.timing import StageTimer
 from ..hosts import Host
 from ..hosts.batch import unpad
-from .context import RunContext, device_name
+from .context import RunContext
 from .experiments import COST_MEASURED, COST_WARM_UP
+from .provenance import device_name
 from .results import Cost, RunResult, Timing
 
 _MB = 1 << 20

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 from torch import nn
 
 from ..encoders.timm_models import build_network
 from ..errors import TPAError
-from ..options import one_of
-from ..weights.files import find, weights_dir
+from ..options import one_of, options_of
+from ..weights.files import local_path
+from ..weights.sources import sam_source
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,7 @@ class SAMModel:
         """Returns the model of a name, or of a dict of its dimensions."""
         if isinstance(model, str):
             return PUBLISHED[one_of('sam.model', model, tuple(PUBLISHED))]
-        try:
-            found = cls(**model)
-        except TypeError as error:
-            names = ', '.join(field.name for field in fields(cls))
-            raise TPAError(f'Wrong dimensions in sam.model ({error}). Options: {names}.') from error
+        found = options_of(cls, model, 'sam.model')
         if found.depth - 1 not in found.global_attn_indexes:
             raise TPAError(
                 f'sam.model.global_attn_indexes must contain the last block, {found.depth - 1}, '
@@ -90,21 +87,17 @@ PUBLISHED = {
     'vit_l': SAMModel(1024, 24, 16, (5, 11, 17, 23)),
     'vit_h': SAMModel(1280, 32, 16, (7, 15, 23, 31)),
 }
-#: The names of their files.
-FILES = {'vit_b': 'sam_vit_b_01ec64', 'vit_l': 'sam_vit_l_0b3195', 'vit_h': 'sam_vit_h_4b8939'}
 
 
 def find_checkpoint(model: str | Mapping, checkpoint: str | os.PathLike | None) -> Path:
     """Finds the original checkpoint of a SAM: the given file, or the one in the weights folder."""
-    if checkpoint is not None:
-        path = Path(checkpoint).expanduser()
-    elif isinstance(model, str):
-        path = find(FILES[model]) or weights_dir() / f'{FILES[model]}.pth'
-    else:
+    source = sam_source(model) if isinstance(model, str) else None
+    if checkpoint is None and source is None:
         raise TPAError('sam.model given as a dict has no published weights: set sam.checkpoint to a file.')
+    path = local_path(checkpoint) if checkpoint is not None else source.locate() or source.target
     if not path.is_file():
         raise TPAError(
-            f'SAM checkpoint not found: {path}. Download {FILES.get(str(model), path.name)}.pth of Segment Anything '
-            'and save it there, or set sam.checkpoint (TPA_WEIGHTS sets another folder).'
+            f'SAM checkpoint not found: {path}. Download {source.origin if source else path.name} and save it there '
+            '(by tpa weights download), or set sam.checkpoint (TPA_WEIGHTS sets another folder).'
         )
     return path

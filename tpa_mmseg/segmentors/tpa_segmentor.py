@@ -20,7 +20,7 @@ from ..hosts import Host, SegmentorHost
 from ..hosts.base import build_preprocessor
 from ..hosts.batch import split_batch
 from ..hosts.class_meta import ClassMetaMixin
-from ..options import one_of
+from ..options import one_of, options_of
 from .gather import gather_evidence
 
 
@@ -71,8 +71,8 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
         self.host = host if isinstance(host, Host) else SegmentorHost(host)
         self.encoders = nn.ModuleDict({ENCODER: encoder})
         self.bank_scope = one_of('model.bank_scope', bank_scope, ('pool', 'image'))
-        self.anchor_rule = _options(AnchorRule, anchors, 'anchors')
-        self.fusion = _options(Fusion, fusion, 'fusion')
+        self.anchor_rule = options_of(AnchorRule, anchors, 'model.anchors')
+        self.fusion = options_of(Fusion, fusion, 'model.fusion')
         self.return_scores = return_scores
         self.bank: PrototypeBank | None = None
         self.bank_file = None if bank is None else Path(bank)
@@ -237,11 +237,3 @@ def _build(part: dict | nn.Module, name: str) -> nn.Module:
             f'Unknown {name} {kind!r} in the config. Choose from: {", ".join(known)}, or any registered model.'
         )
     return MODELS.build(part)
-
-
-def _options(cls: type, given: dict | None, name: str):
-    """Builds a dataclass of options from a config; a wrong key or value becomes a sentence."""
-    try:
-        return cls(**(given or {}))
-    except (TypeError, ValueError) as error:
-        raise TPAError(f'model.{name} in the config is wrong: {error}.') from error
