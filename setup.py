@@ -39,7 +39,7 @@ REQUIREMENTS = [
 ]
 BOUNDS = {'mmengine': '>=0.10.4', 'mmcv-lite': '>=2.0.0,<2.2', 'mmsegmentation': '>=1.2.2'}
 # Class names, weights and tables; and, behind the links in .mim, the configs and tools for those who have no checkout.
-PACKAGE_DATA = [f'**/*.{ending}' for ending in ('json', 'txt', 'safetensors', 'yml', 'css', 'js')]
+PACKAGE_DATA = [f'**/*.{ending}' for ending in ('json', 'txt', 'safetensors', 'yaml', 'yml', 'css', 'js')]
 PACKAGE_DATA += [f'.mim/**/*.{ending}' for ending in ('py', 'sh', 'yml')]
 EXTRAS = {
     'sam': ['segment-anything-py'],  # SAM's decoder, for the refinement in Trident

@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 from mmengine.config import Config
 from PIL import Image
-from tpa_tools.miniature_training.measure import PAPER_HOSTS, config_name
+from tpa_tools.miniature_training.measure import PAPER_HOSTS, config_of
 from tpa_tools.miniature_training.scene_pictures import comparison_grid
 from tqdm import tqdm
 
@@ -31,7 +31,6 @@ from tpa_mmseg.io import atomic_write
 from tpa_mmseg.miniature.files import scene
 
 ROOT = Path(__file__).resolve().parent.parent
-CONFIGS = ROOT / 'configs/miniature'
 WORK_DIR = Path('work_dirs/demo')
 # The scenes of the picture are the first of this size, one for each host.
 SHOWN_SIZE = (128, 160)
@@ -50,7 +49,7 @@ def main() -> None:
     print(f'\n{table(results)}\n')
     print(f'{args.size} painted scenes, pool of {args.pool} without labels, {time.monotonic() - started:.0f} seconds.')
     print(f'Look at {WORK_DIR / "demo.png"}; the numbers are in {WORK_DIR / "results.json"}.')
-    config = (CONFIGS / config_name(args.hosts[0])).relative_to(ROOT)
+    config = config_of(args.hosts[0]).relative_to(ROOT)
     print('\nWhat to try next:')
     print(f'  python tools/test.py {config} --show-dir work_dirs/pictures    # every scene')
     print(f'  python tools/test.py {config} --cfg-options model.fusion.alpha=0.8')
@@ -83,7 +82,7 @@ def run_host(host: str, size: int, pool: int) -> dict:
     """Runs tools/test.py on a host. Returns its entry of results.json."""
     work_dir = WORK_DIR / host
     work_dir.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, ROOT / 'tools/test.py', CONFIGS / config_name(host), '--work-dir', work_dir]
+    command = [sys.executable, ROOT / 'tools/test.py', config_of(host), '--work-dir', work_dir]
     command += ['--cfg-options', f'test_dataloader.dataset.size={size}', f'custom_hooks.0.pool.size={pool}']
     log = work_dir / 'output.txt'
     with log.open('w', encoding='utf-8') as output:
@@ -130,7 +129,7 @@ def draw(hosts: list[str], out: Path) -> None:
     indices = (index for index in range(1000) if scene('test', index).labels.shape == SHOWN_SIZE)
     rows = []
     for host, index in zip(hosts, indices, strict=False):
-        cfg = Config.fromfile(CONFIGS / config_name(host))
+        cfg = Config.fromfile(config_of(host))
         cfg.model.bank = str(WORK_DIR / host / 'bank.safetensors')
         result = inference_model(init_model(cfg, device='cpu'), f'miniature://images/test/{index:05d}.png')
         labels = (result.host_sem_seg.data[0].numpy(), result.pred_sem_seg.data[0].numpy())

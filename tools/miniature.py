@@ -17,7 +17,7 @@ from mmengine.config import Config
 from tpa_tools.miniature_training import guard, page, targets
 from tpa_tools.miniature_training.cards import WEIGHTS
 from tpa_tools.miniature_training.export import export
-from tpa_tools.miniature_training.measure import HOSTS, config_name
+from tpa_tools.miniature_training.measure import HOSTS, config_of
 
 from tpa_mmseg.engine.cli import run_tool
 from tpa_mmseg.errors import TPAError
@@ -27,7 +27,6 @@ from tpa_mmseg.io import atomic_write
 from tpa_mmseg.miniature.splits import SPLITS
 
 ROOT = Path(__file__).resolve().parent.parent
-CONFIGS = ROOT / 'configs/miniature'
 WORK_DIR = Path('work_dirs/miniature')
 SETTINGS = ROOT / 'configs/_base_/miniature_training.py'
 # Name of the weights -> module and the class of its settings.
@@ -115,10 +114,10 @@ def parse_settings(texts: list[str], kind: type) -> dict:
 def run_targets(args: argparse.Namespace) -> None:
     torch.set_grad_enabled(False)
     common = (args.split, args.size, args.pool)
-    truth = targets.prototypes_of_truth(CONFIGS / config_name(args.hosts[0]), *common)
+    truth = targets.prototypes_of_truth(config_of(args.hosts[0]), *common)
     found = {}
     for host in args.hosts:
-        found[host] = targets.measure_targets(CONFIGS / config_name(host), *common)
+        found[host] = targets.measure_targets(config_of(host), *common)
         print(f'{HOSTS[host]}: {found[host]}', flush=True)
         with atomic_write(args.out, 'w') as file:
             json.dump({'split': args.split, 'prototypes_of_truth': truth, 'hosts': found}, file, indent=2)
@@ -128,7 +127,7 @@ def run_targets(args: argparse.Namespace) -> None:
 
 def measure_all() -> dict[str, dict[str, float]]:
     """The numbers of every host on the slice, as a table and as data."""
-    numbers = {host: guard.measure_slice(host, CONFIGS, WORK_DIR / 'check') for host in HOSTS}
+    numbers = {host: guard.measure_slice(host, WORK_DIR / 'check') for host in HOSTS}
     rows = [[HOSTS[host], n['base'], n['tpa'], signed(n['tpa'] - n['base'])] for host, n in numbers.items()]
     print(f'\nmIoU on {guard.SLICE.size} scenes of {guard.SLICE.split}, pool of {guard.SLICE.pool}')
     print(render(['Host', 'Base', 'TPA', 'Gain'], rows, align='lrrr'))

@@ -14,14 +14,13 @@ from mmengine.config import Config
 from mmengine.logging import MMLogger
 from tqdm import tqdm
 
+from tpa_mmseg.catalog import CONFIGS
 from tpa_mmseg.engine.cli import run_tool
 from tpa_mmseg.errors import TPAError, user_message
 from tpa_mmseg.evaluation.table import render
 from tpa_mmseg.weights.files import weights_dir
 from tpa_mmseg.weights.needs import needs
 from tpa_mmseg.weights.sources import Weights
-
-CONFIGS = Path(__file__).resolve().parent.parent / 'configs'
 
 
 def parse_args() -> argparse.Namespace:

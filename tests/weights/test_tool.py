@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import threading
+from dataclasses import replace
 
 import huggingface_hub.constants
 import open_clip
@@ -14,12 +15,12 @@ import torch
 from mmengine.config import Config
 
 from tests.helpers.world import ROOT, run_in_process
+from tpa_mmseg import catalog
 from tpa_mmseg.clip.source import CLIPSpec
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.sam.model import find_checkpoint
-from tpa_mmseg.weights import sources as weights_catalog
 from tpa_mmseg.weights.needs import needs
-from tpa_mmseg.weights.sources import KNOWN, CLIPWeights, OwnFile, SAMWeights, TimmWeights
+from tpa_mmseg.weights.sources import CLIPWeights, OwnFile, SAMWeights, TimmWeights
 
 TINY = 'vit_tiny_patch16_224.augreg_in21k'
 
@@ -40,6 +41,15 @@ def use_hub(monkeypatch, address: str) -> None:
     monkeypatch.setattr(huggingface_hub.constants, 'ENDPOINT', address)
     template = address + '/{repo_id}/resolve/{revision}/{filename}'
     monkeypatch.setattr(huggingface_hub.constants, 'HUGGINGFACE_CO_URL_TEMPLATE', template)
+
+
+def use_sam_server(monkeypatch, port: int) -> None:
+    known = catalog.sam_weights
+
+    def moved(model: str) -> catalog.WeightsFile:
+        return replace(known(model), url=f'http://127.0.0.1:{port}/{known(model).name}.pth')
+
+    monkeypatch.setattr(catalog, 'sam_weights', moved)
 
 
 @pytest.fixture
@@ -69,7 +79,7 @@ def hub(monkeypatch):
     server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     use_hub(monkeypatch, f'http://127.0.0.1:{server.server_port}')
-    monkeypatch.setattr(weights_catalog, '_SAM_URL', f'http://127.0.0.1:{server.server_port}/{{}}.pth')
+    use_sam_server(monkeypatch, server.server_port)
     yield files
     server.shutdown()
     server.server_close()
@@ -151,7 +161,7 @@ def test_another_tag_of_an_encoder_is_another_file():
         list(needs({'type': 'TimmEncoder', 'model': 'vit_huge'}))
 
 
-@pytest.mark.parametrize('name', [name for name in KNOWN if not name.startswith('sam_')])
+@pytest.mark.parametrize('name', [name for name, file in catalog.shipped().weights.items() if not file.sam])
 def test_known_sizes_are_those_of_the_models(name):
     architecture, _, tag = name.partition('.')
     with torch.device('meta'):
@@ -159,8 +169,10 @@ def test_known_sizes_are_those_of_the_models(name):
             model = open_clip.CLIP(**open_clip.get_model_config(architecture))
         else:
             model = timm.create_model(name, num_classes=0)
-            assert timm.models.get_pretrained_cfg(name).license == KNOWN[name][1].lower()
-    assert sum(each.numel() for each in model.parameters()) * 4e-6 == pytest.approx(KNOWN[name][0], rel=0.005)
+            assert timm.models.get_pretrained_cfg(name).license == catalog.weights(name).license.lower()
+    assert sum(each.numel() for each in model.parameters()) * 4e-6 == pytest.approx(
+        catalog.weights(name).megabytes, rel=0.005
+    )
 
 
 def test_what_nobody_knows_is_unknown():
@@ -191,7 +203,7 @@ def test_list_shows_size_license_and_what_to_bring(folder, capfd):
 
 
 def test_fetch_without_a_connection_ends_in_one_sentence_per_model(folder, capfd, monkeypatch):
-    monkeypatch.setattr(weights_catalog, '_SAM_URL', 'http://127.0.0.1:9/{}.pth')
+    use_sam_server(monkeypatch, 9)
     assert exit_code('fetch', ROOT / 'configs/trident/trident_vit-b16_voc21.py') == 1
     said = capfd.readouterr().err.splitlines()
     assert len(said) == 4

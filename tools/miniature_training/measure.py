@@ -6,24 +6,26 @@ import time
 from argparse import Namespace
 from pathlib import Path
 
+from tpa_mmseg import catalog
+from tpa_mmseg.catalog import Row
 from tpa_mmseg.engine.config import load_config, start_runner, use_tpa
 from tpa_mmseg.evaluation import HostTPAMetric
 
-#: The hosts that the paper puts TPA around, as they are written in a table.
-PAPER_HOSTS = {
-    'sclip': 'SCLIP',
-    'clearclip': 'ClearCLIP',
-    'naclip': 'NACLIP',
-    'proxyclip': 'ProxyCLIP',
-    'trident': 'Trident',
+_CATALOG = catalog.shipped()
+_SUITE = _CATALOG.suites['miniature'].own_images
+#: All hosts that have a config, with their names for people, from the weakest on.
+HOSTS = {
+    one.host.name: one.host.title
+    for one in _CATALOG.combinations('miniature')
+    if one.variant is None and one.backbone.name == _SUITE['backbone']
 }
-#: All that have a config, from the weakest on.
-HOSTS = {'clip': 'CLIP', 'maskclip': 'MaskCLIP', 'gem': 'GEM', **PAPER_HOSTS}
+#: Those that the paper puts TPA around.
+PAPER_HOSTS = {name: title for name, title in HOSTS.items() if _CATALOG.hosts[name].paper}
 
 
-def config_name(host: str, backbone: str = 'mini-b8') -> str:
-    """The file of a host's config in ``configs/miniature``."""
-    return f'{host}_{backbone}.py'
+def config_of(host: str) -> Path:
+    """The config of a host in the miniature world."""
+    return _CATALOG.config(Row(host, '', _SUITE['backbone']), _SUITE['plain'])
 
 
 def measure(config: Path, work_dir: Path, split: str, size: int, pool: int, seed: int = 0) -> dict:

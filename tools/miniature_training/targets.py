@@ -23,7 +23,7 @@ from tpa_mmseg.encoders import PixelNormalization
 from tpa_mmseg.evaluation import HostTPAMetric, render
 from tpa_mmseg.evaluation.summary import signed
 from tpa_mmseg.miniature.world import CLASSES, IGNORED
-from tpa_mmseg.reproduce.runs import Variant
+from tpa_mmseg.reproduce.runs import Setting
 from tpa_mmseg.reproduce.shared_pass import SharedPass
 from tpa_mmseg.segmentors import TPASegmentor
 
@@ -60,9 +60,9 @@ def measure_targets(config: Path, split: str, size: int, pool: int) -> dict:
         ``no_anchors``.
     """
     cfg = _shorten(Config.fromfile(config), split, size)
-    variants = [Variant(f'seed {seed}', '') for seed in range(SEEDS)]
-    variants += [Variant(f'pool {number}', '') for number in _pools(size)]
-    variants += [Variant('image', '', bank_scope='image'), Variant('untrained', '', encoder='untrained')]
+    variants = [Setting(f'seed {seed}', '') for seed in range(SEEDS)]
+    variants += [Setting(f'pool {number}', '') for number in _pools(size)]
+    variants += [Setting('image', '', bank_scope='image'), Setting('untrained', '', encoder='untrained')]
     untrained = {'untrained': {**cfg.model.encoder, 'pretrained': False}}
     shared = SharedPass(cfg.model, variants, untrained, 'cpu')
     dataset = DATASETS.build(cfg.test_dataloader.dataset)

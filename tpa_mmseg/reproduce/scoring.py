@@ -11,20 +11,20 @@ from ..datasets import Pool
 from ..engine.report_hook import with_bank
 from ..evaluation import HostTPAMetric
 from .results import BankInfo, ClassScore, RunResult, Scores, VariantResult
-from .runs import Variant
+from .runs import Setting
 from .session import Session
 
 
 def score_run(session: Session) -> RunResult:
     """Experiments in which every variant takes its share of the config's pool."""
     pool = session.pool()
-    members = {variant.key: _share(session, variant, pool) for variant in session.run.variants}
+    members = {variant.key: _share(session, variant, pool) for variant in session.run.settings}
     session.shared.build_banks(session.named(pool), members)
     host, variants = score(session, range(len(session.dataset)))
     return session.result(len(session.dataset), host=host, variants=variants)
 
 
-def _share(session: Session, variant: Variant, pool: Pool) -> set[str]:
+def _share(session: Session, variant: Setting, pool: Pool) -> set[str]:
     """Names of a variant's part of the config's pool: what a pool of that size and the same seed has."""
     if variant.fraction == 1:
         return set(pool.names())
@@ -42,7 +42,7 @@ def score(
         indices: Which images.
         values: Key of a variant -> its place on the axis of a plot, where the variant itself does not know it.
     """
-    metrics = {variant.key: _metric(session) for variant in session.run.variants}
+    metrics = {variant.key: _metric(session) for variant in session.run.settings}
     done = 0
     session.say(0, len(indices))
     for data in session.images(session.dataset, indices):
@@ -54,7 +54,7 @@ def score(
             done += 1
             session.say(done, len(indices))
     results = []
-    for variant in session.run.variants:
+    for variant in session.run.settings:
         metric = metrics[variant.key]
         metric.evaluate(len(indices))
         value = (values or {}).get(variant.key, variant.value)

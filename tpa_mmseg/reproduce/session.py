@@ -22,7 +22,7 @@ from ..datasets import Pool, PoolOptions, build_pool
 from ..engine.bank_hook import pool_options
 from ..engine.config import load_config
 from ..errors import TPAError
-from .experiments import world_of
+from .experiments import suite_of
 from .layout import Progress, RunFolder
 from .results import RunResult
 from .runs import Run
@@ -45,8 +45,8 @@ class Session:
     def __init__(self, run: Run, folder: RunFolder, claim: int, cfg_options: dict | None = None) -> None:
         self.run, self.folder, self.claim = run, folder, claim
         self.cfg_options = cfg_options or {}
-        self.world = world_of(run.world)
-        self.source = self.world.config(run)
+        self.suite = suite_of(run.suite)
+        self.source = self.suite.config(run)
         self.cfg = self._load()
         self.device = get_device()
         self._started = time.monotonic()
@@ -59,7 +59,6 @@ class Session:
                 config=self.source, work_dir=str(self.folder.path), cfg_options=self.cfg_options, launcher='none'
             )
         )
-        self.world.adjust(self.run, cfg)
         if cfg.model.type != 'TPASegmentor':
             raise TPAError(f'The model of {self.source} is {cfg.model.type}, but experiments need a TPASegmentor.')
         self.folder.path.mkdir(parents=True, exist_ok=True)
@@ -70,7 +69,7 @@ class Session:
     @cached_property
     def shared(self) -> SharedPass:
         """The models, without banks."""
-        shared = SharedPass(self.cfg.model, self.run.variants, self.world.encoders, self.device)
+        shared = SharedPass(self.cfg.model, self.run.settings, self.suite.encoders, self.device)
         shared.set_classes(self.dataset.metainfo)
         return shared
 
@@ -123,7 +122,7 @@ class Session:
         begun = now if self._pass_started is None else self._pass_started
         return RunResult(
             experiment=self.run.experiment,
-            world=self.run.world,
+            suite=self.run.suite,
             run=self.run.name,
             config='/'.join(Path(self.source).parts[-2:]),
             images=images,

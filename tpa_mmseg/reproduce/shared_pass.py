@@ -17,7 +17,7 @@ from ..errors import TPAError
 from ..hosts.batch import image_name, split_batch
 from ..segmentors import TPASegmentor
 from ..segmentors.tpa_segmentor import image_seed
-from .runs import Variant
+from .runs import Setting
 
 
 class Prediction(NamedTuple):
@@ -47,7 +47,7 @@ class SharedPass:
     """
 
     def __init__(
-        self, config: ConfigDict, variants: Sequence[Variant], encoders: Mapping[str, dict], device: str
+        self, config: ConfigDict, variants: Sequence[Setting], encoders: Mapping[str, dict], device: str
     ) -> None:
         self.base: TPASegmentor = _build({**config, 'encoder': _build(config.encoder)})
         self.variants = tuple(variants)
@@ -132,7 +132,7 @@ def _build(config: dict) -> Module:
     return MODELS.build(config)
 
 
-def _encoder(variant: Variant, config: ConfigDict, encoders: Mapping[str, dict]) -> dict:
+def _encoder(variant: Setting, config: ConfigDict, encoders: Mapping[str, dict]) -> dict:
     """Config of the encoder that a variant asks for."""
     if variant.encoder is None:
         return config.encoder

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from torch import nn
 
+from ..catalog import sam_weights
 from ..encoders.timm_models import build_network
 from ..errors import TPAError
 from ..options import one_of
@@ -87,21 +88,20 @@ PUBLISHED = {
     'vit_l': SAMModel(1024, 24, 16, (5, 11, 17, 23)),
     'vit_h': SAMModel(1280, 32, 16, (7, 15, 23, 31)),
 }
-#: The names of their files.
-FILES = {'vit_b': 'sam_vit_b_01ec64', 'vit_l': 'sam_vit_l_0b3195', 'vit_h': 'sam_vit_h_4b8939'}
 
 
 def find_checkpoint(model: str | Mapping, checkpoint: str | os.PathLike | None) -> Path:
     """The original file of a SAM: the one that is given, or the one in the weights folder."""
+    name = sam_weights(model).name if isinstance(model, str) else None
     if checkpoint is not None:
         path = Path(checkpoint).expanduser()
-    elif isinstance(model, str):
-        path = find(FILES[model]) or weights_dir() / f'{FILES[model]}.pth'
+    elif name is not None:
+        path = find(name) or weights_dir() / f'{name}.pth'
     else:
         raise TPAError('A SAM given as a dict has no published weights: set sam.checkpoint to a file.')
     if not path.is_file():
         raise TPAError(
-            f'There is no SAM checkpoint {path}: bring {FILES.get(str(model), path.name)}.pth as the authors of '
+            f'There is no SAM checkpoint {path}: bring {f"{name}.pth" if name else path.name} as the authors of '
             'Segment Anything published it and save it there, or set sam.checkpoint (TPA_WEIGHTS names another folder).'
         )
     return path

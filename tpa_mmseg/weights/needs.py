@@ -11,7 +11,7 @@ import timm
 from mmseg.registry import MODELS
 
 from ..errors import TPAError
-from ..sam.model import FILES
+from ..sam.model import PUBLISHED
 from .sources import CLIPWeights, OwnFile, SAMWeights, TimmWeights, Weights
 
 
@@ -71,7 +71,7 @@ def _sam_needs(sam: Mapping, place: str) -> Iterator[tuple[str, Weights]]:
     model, checkpoint = sam.get('model', 'vit_b'), sam.get('checkpoint')
     if checkpoint is False:
         return
-    if checkpoint is None and isinstance(model, str) and model in FILES:
+    if checkpoint is None and isinstance(model, str) and model in PUBLISHED:
         yield place, SAMWeights(model)
     elif checkpoint is not None:
         yield place, OwnFile(checkpoint, 'SAM')

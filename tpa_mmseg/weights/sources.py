@@ -16,33 +16,16 @@ import timm.models
 import torch.hub
 from open_clip.constants import HF_SAFE_WEIGHTS_NAME, HF_WEIGHTS_NAME
 
+from .. import catalog
 from ..clip.source import CLIPSpec
 from ..encoders.timm_models import build_network
 from ..errors import TPAError
 from ..sam.encoder import SAMEncoder
-from ..sam.model import FILES
 from .files import SUFFIXES, explain_download, find, load_state_dict, weights_dir
-
-# Name of a file -> its size in MB as the hub (of SAM: its authors) ships it, and its license.
-KNOWN = {
-    'ViT-B-16.openai': (599, 'MIT'),
-    'ViT-L-14.openai': (1711, 'MIT'),
-    'ViT-H-14.laion2b_s32b_b79k': (3945, 'MIT'),
-    'vit_base_patch14_dinov2.lvd142m': (346, 'Apache-2.0'),
-    'vit_base_patch14_reg4_dinov2.lvd142m': (346, 'Apache-2.0'),
-    'vit_base_patch8_224.dino': (343, 'Apache-2.0'),
-    'vit_base_patch16_224.dino': (343, 'Apache-2.0'),
-    'vit_base_patch16_224.mae': (343, 'CC-BY-NC-4.0'),
-    'samvit_base_patch16.sa1b': (359, 'Apache-2.0'),
-    'sam_vit_b_01ec64': (375, 'Apache-2.0'),
-    'sam_vit_l_0b3195': (1249, 'Apache-2.0'),
-    'sam_vit_h_4b8939': (2564, 'Apache-2.0'),
-}
 
 # A repository of the hub and names of files in it.
 Cached = tuple[str, tuple[str, ...]] | None
 
-_SAM_URL = 'https://dl.fbaipublicfiles.com/segment_anything/{}.pth'
 # A server that is silent for so long will not answer any more.
 _SILENCE_SECONDS = 30
 
@@ -68,12 +51,12 @@ class Weights:
     @property
     def size(self) -> int | None:
         """In MB, None where it is not known."""
-        return KNOWN.get(self.names[0], (None, ''))[0]
+        return catalog.weights(self.names[0]).megabytes
 
     @property
     def license(self) -> str:
         """Its short name."""
-        return KNOWN.get(self.names[0], (None, 'unknown'))[1]
+        return catalog.weights(self.names[0]).license or 'unknown'
 
     def locate(self) -> Path | None:
         """Where the config finds the file: in the weights folder, or in the hub's cache."""
@@ -148,7 +131,7 @@ class TimmWeights(Weights):
 
     @property
     def license(self) -> str:
-        return KNOWN[self.names[0]][1] if self.names[0] in KNOWN else self.own_license or 'unknown'
+        return catalog.weights(self.names[0]).license or self.own_license or 'unknown'
 
     def load(self, path: Path) -> None:
         build_network(self.names[0], path)
@@ -166,8 +149,9 @@ class SAMWeights(Weights):
     """The whole of SAM, as its authors published it. Args: model: ``'vit_b'``, ``'vit_l'`` or ``'vit_h'``."""
 
     def __init__(self, model: str) -> None:
-        self.model, self.url = model, _SAM_URL.format(FILES[model])
-        super().__init__(f'SAM {model}', (FILES[model],), self.url)
+        file = catalog.sam_weights(model)
+        self.model, self.url = model, file.url
+        super().__init__(f'SAM {model}', (file.name,), self.url)
 
     @property
     def target(self) -> Path:

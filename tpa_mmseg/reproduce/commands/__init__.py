@@ -7,12 +7,12 @@ from pathlib import Path
 
 from ..experiments import EXPERIMENTS
 from ..layout import WORK_DIR
-from ..worlds import WORLDS
+from ..suite import SUITES
 
 
 def add_place(parser: argparse.ArgumentParser) -> None:
     """The arguments that say which runs are meant and where they are."""
-    parser.add_argument('--world', choices=WORLDS, default='paper', help='the real benchmarks, or a small painted one')
+    parser.add_argument('--suite', choices=SUITES, default='paper', help='the real benchmarks, or a small painted one')
     parser.add_argument('--work-dir', type=Path, default=WORK_DIR, help=f'folder of all runs (default: {WORK_DIR})')
 
 
