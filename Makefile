@@ -11,7 +11,7 @@ INSTALLING := $(VENV)/.installing
 help:
 	@echo 'make demo    five hosts with and without TPA on the miniature world: a table and a picture'
 	@echo 'make test    lint and run all tests'
-	@echo 'make lint    check style and format'
+	@echo 'make lint    check style, format, imports and words'
 	@echo 'make bench   measure TPA against the direct implementation'
 	@echo 'make clean   remove the environment and every cache, but no data and no results'
 	@echo
@@ -26,6 +26,8 @@ test: lint
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/codespell
 
 bench: $(INSTALLED)
 	$(BIN)/python tools/benchmark.py
@@ -36,7 +38,7 @@ clean:
 
 # The mark of an unfinished install becomes the mark of a finished one in the last step. Its time is that of the start,
 # so that a file edited meanwhile counts as newer; where it is found, an install was cut short and starts over.
-$(INSTALLED): setup.py constraints.txt Makefile
+$(INSTALLED): pyproject.toml constraints.txt Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "tpa_mmseg needs Python 3.10 or later and $(PYTHON) is " + sys.version.split()[0] + ": try make PYTHON=python3.12")'
 	@if [ -e $(INSTALLING) ]; then echo 'the last install was cut short: starting over'; rm -rf $(VENV); fi
 	@rm -f $(INSTALLED)
@@ -44,6 +46,6 @@ $(INSTALLED): setup.py constraints.txt Makefile
 	@touch $(INSTALLING)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
-	$(BIN)/python -m pip install --constraint constraints.txt --editable '.[sam,webapp,test]'
+	$(BIN)/python -m pip install --constraint constraints.txt --editable '.[all,test]'
 	$(BIN)/python -m tpa_mmseg.doctor
 	@mv $(INSTALLING) $(INSTALLED)

@@ -10,6 +10,31 @@ import torch
 
 import tpa_mmseg  # noqa: F401  (installs the compatibility lines before any test imports mmseg)
 from tests.helpers.golden import golden_file, load, save_weights, text_state
+from tests.helpers.zoo import ZOO
+
+#: The method's own tests, which `make quick` runs, ...
+QUICK_FOLDERS = ('core', 'layers', 'catalog', 'clip', 'encoders', 'segmentors', 'evaluation', 'datasets')
+#: ... with the hosts whose code differs.
+QUICK_HOSTS = (
+    'SCLIP with area_thd',
+    'NACLIP',
+    'MaskCLIP with refinements',
+    'GEM',
+    'ProxyCLIP with FSA',
+    'TENT around NACLIP',
+    'LAME around NACLIP',
+    'Trident with refinement',
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what `make quick` runs: by folder, and of the contract's tests those of a few hosts."""
+    tests, builders = Path(__file__).parent, [ZOO[host] for host in QUICK_HOSTS]
+    for item in items:
+        built = item.callspec.params.get('build') if hasattr(item, 'callspec') else None
+        chosen = item.path.relative_to(tests).parts[0] in QUICK_FOLDERS or built in builders
+        if chosen and item.get_closest_marker('slow') is None:
+            item.add_marker('quick')
 
 
 @pytest.fixture(scope='session', autouse=True)
@@ -53,10 +78,9 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 
 @pytest.fixture(autouse=True)
-def weights_folder(tmp_path, monkeypatch) -> Path:
+def weights_folder(tmp_path_factory, monkeypatch) -> Path:
     """An empty weights folder of the test's own."""
-    folder = tmp_path / 'weights'
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp('weights')
     monkeypatch.setenv('TPA_WEIGHTS', str(folder))
     return folder
 

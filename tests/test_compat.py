@@ -17,7 +17,8 @@ from mmengine.logging import HistoryBuffer
 from mmengine.registry import DefaultScope
 from mmseg.registry import MODELS
 
-from tpa_mmseg import compat, environment
+from tpa_mmseg import compat
+from tpa_mmseg.doctor import survey
 from tpa_mmseg.errors import TPAError
 
 ROOT = Path(__file__).parents[1]
@@ -70,9 +71,7 @@ def test_a_stock_segmentor_is_built_without_a_word():
     assert logits.shape == (1, 3, 32, 48)
 
 
-@pytest.mark.skipif(
-    'mmengine' not in environment.survey(), reason='the forks of mmengine and mmseg do not share configs this way'
-)
+@pytest.mark.skipif('mmengine' not in survey(), reason='the forks of mmengine and mmseg do not share configs this way')
 def test_a_config_that_inherits_from_mmseg_is_read_without_a_word(tmp_path):
     (tmp_path / 'config.py').write_text("_base_ = 'mmseg::_base_/models/fcn_r50-d8.py'\n")
     with warnings.catch_warnings(record=True) as heard:

@@ -1,8 +1,9 @@
-"""The doctor knows the set-ups that cannot work, and says so in one sentence each."""
+"""The doctor knows the environments that cannot work, and says how to fix each of them."""
 
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
 import subprocess
 import sys
@@ -10,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tpa_mmseg import environment
+from tests.helpers.project import requirements
+from tpa_mmseg import doctor
 
 ROOT = Path(__file__).parents[1]
+REQUIRED = requirements()
 
 HEALTHY = {
-    **dict.fromkeys(environment.NEEDED, '1.0'),
-    'python': '3.11.7',
+    **{doctor.normalized(line.partition('>')[0]): '9.0' for line in REQUIRED},
     'torch': '2.14.1+cu130',
     'torchvision': '0.29.2+cu132',
     'numpy': '2.4.6',
@@ -41,67 +43,66 @@ def with_changes(*dropped: str, **changes: str) -> dict[str, str]:
         HEALTHY,
         with_changes('mmcv-lite', mmcv='2.1.0'),
         {**with_changes(*STOCK, setuptools='84.2.1'), **FORKS},
-        with_changes(torch='2.0.1+cu118', torchvision='0.15.2+cu118', numpy='1.26.4'),
         with_changes(torch='2.5.1+cpu', torchvision='0.20.1+cpu'),
         with_changes(torch='2.14.1+cpu', torchvision='0.29.2'),
-        with_changes(torch='2.3.0a0+6ddf5cf85e', torchvision='0.18.0a0'),
-        with_changes(torch='', torchvision='', mmcv_lite='', setuptools=''),
+        with_changes(torch='2.6.0a0+6ddf5cf85e', torchvision='0.21.0a0'),
     ],
-    ids=['stock', 'full mmcv', 'forks', 'old pair', 'CPU pair', 'no labels', 'own build', 'versions unknown'],
+    ids=['stock', 'full mmcv', 'forks', 'CPU pair', 'no labels', 'own build'],
 )
-def test_set_ups_that_work_have_no_problem(facts):
-    assert environment.problems(facts) == []
+def test_environments_that_work_have_no_problem(facts):
+    assert doctor.problems(facts, REQUIRED) == []
 
 
 @pytest.mark.parametrize(
     ('facts', 'words'),
     [
-        (with_changes(python='3.9.18'), ['Python 3.10', '3.9.18']),
-        (with_changes('timm'), ['timm is not installed', 'pip install -e .']),
-        (with_changes('timm', 'mmsegmentation'), ['timm, mmsegmentation are not installed']),
-        (with_changes(torch='2.14.1+cpu'), ['2.14.1+cpu', '0.29.2+cu132', 'CPU', 'CUDA']),
+        (with_changes('timm'), ['Not installed: timm.', "`pip install 'tpa_mmseg'`"]),
+        (with_changes('timm', 'mmsegmentation'), ['Not installed: timm, mmseg.', "`pip install 'tpa_mmseg[lite]'`"]),
+        (with_changes(timm='0.9.2'), ['needs timm>=1.0', "`pip install 'timm>=1.0'`"]),
+        (with_changes(torch='2.14.1+cpu'), ['2.14.1+cpu', '0.29.2+cu132', 'not made for each other']),
         (with_changes(torch='2.13.0+cu130'), ['2.13.0', '0.29.2', 'not made for each other']),
-        (with_changes(torch='2.2.2', torchvision='0.17.2'), ['numpy 2.4.6', "'numpy<2'"]),
         (with_changes(mmcv_lite='2.2.0'), ['mmsegmentation 1.2.2', 'mmcv-lite 2.2.0', "'mmcv-lite<2.2'"]),
         (with_changes('mmcv-lite', mmcv='2.2.0'), ['mmcv 2.2.0', 'pip uninstall -y mmcv`']),
         (with_changes('mmcv-lite', mmcv='1.7.2'), ['refuses mmcv 1.7.2']),
         (with_changes('mmcv-lite', onedl_mmcv='2.3.6'), ['refuses onedl-mmcv 2.3.6']),
-        (with_changes(onedl_mmcv='2.3.6'), ['mmcv-lite and onedl-mmcv', 'pip uninstall -y mmcv-lite onedl-mmcv']),
-        (with_changes(onedl_mmengine='0.10.12'), ['mmengine and onedl-mmengine', 'overwrite']),
-    ],
-)
-def test_a_set_up_that_cannot_work_is_fatal_and_told_in_one_sentence(facts, words):
-    (problem,) = environment.problems(facts)
-    assert problem.fatal
-    assert '\n' not in problem.sentence
-    for word in words:
-        assert word in problem.sentence
-
-
-@pytest.mark.parametrize(
-    ('facts', 'words'),
-    [
-        (with_changes(setuptools='82.0.0'), ['pkg_resources', 'setuptools 82.0.0', "'setuptools<82'"]),
         (with_changes(mmcv='2.1.0'), ['mmcv-lite and mmcv', 'pip uninstall -y mmcv-lite mmcv']),
+        (with_changes(onedl_mmengine='0.10.12'), ['mmengine and onedl-mmengine', 'overwrite']),
+        (with_changes(setuptools='82.0.0'), ['pkg_resources', 'setuptools 82.0.0', "'setuptools<82'"]),
     ],
 )
-def test_a_set_up_that_works_in_part_is_told_but_not_fatal(facts, words):
-    (problem,) = environment.problems(facts)
-    assert not problem.fatal
+def test_an_environment_that_cannot_work_gets_one_message(facts, words):
+    (problem,) = doctor.problems(facts, REQUIRED)
+    assert '\n' not in problem
     for word in words:
-        assert word in problem.sentence
+        assert word in problem
+
+
+def test_a_torch_built_for_numpy_1_wants_numpy_1():
+    facts = with_changes(torch='2.2.2', torchvision='0.17.2')
+    assert any('numpy 2.4.6' in problem and "'numpy<2'" in problem for problem in doctor.problems(facts, []))
+    assert not doctor.problems({**facts, 'numpy': '1.26.4'}, [])
+
+
+def test_a_torch_that_is_too_old_is_named():
+    facts = with_changes(torch='2.0.1', torchvision='0.15.2', numpy='1.26.4')
+    first, second = doctor.problems(facts, REQUIRED)
+    assert 'needs torch>=' in first and 'this is 2.0.1' in first and 'needs torchvision>=' in second
 
 
 def test_every_problem_is_told_at_once():
     facts = with_changes('timm', mmcv_lite='2.2.0', setuptools='84.0.0', torch='2.14.1+cpu')
-    assert len(environment.problems(facts)) == 4
+    assert len(doctor.problems(facts, REQUIRED)) == 4
 
 
-def test_the_survey_tells_the_installed_versions():
-    facts = environment.survey()
-    assert facts['timm'] == importlib.metadata.version('timm')
-    assert facts['torch'].partition('+')[0] == importlib.metadata.version('torch').partition('+')[0]
-    assert facts['python'] == sys.version.split()[0]
+def test_an_extra_is_shown_and_never_required():
+    required = ['torch>=2.1', 'nicegui>=3; extra == "webapp"', 'mmcv-lite>=2.0.0; extra == "lite"']
+    assert doctor.problems(HEALTHY, required) == []
+    rows = doctor.table(HEALTHY, required)
+    assert rows['nicegui'] == 'missing (optional: [webapp])' and rows['mmcv'].startswith('mmcv-lite 2.1.0')
+
+
+def test_the_survey_has_the_installed_versions():
+    assert doctor.survey()['timm'] == importlib.metadata.version('timm')
 
 
 def run_python(*arguments: str, first: Path | None = None) -> subprocess.CompletedProcess:
@@ -112,9 +113,10 @@ def run_python(*arguments: str, first: Path | None = None) -> subprocess.Complet
 
 
 def test_the_doctor_finds_this_environment_healthy():
-    answer = run_python('-m', 'tpa_mmseg.doctor')
+    answer = run_python('-m', 'tpa_mmseg.doctor', '--json')
     assert answer.returncode == 0, answer.stdout + answer.stderr
-    assert answer.stdout.endswith('everything needed is here\n')
+    report = json.loads(answer.stdout)
+    assert report['problems'] == [] and report['installed']['MMEngine']
     assert answer.stderr == ''
 
 
@@ -122,43 +124,34 @@ def test_the_doctor_runs_where_nothing_is_installed():
     # Without the site module there are no site-packages.
     answer = run_python('-S', '-m', 'tpa_mmseg.doctor')
     assert answer.returncode == 1
-    assert 'problem: torch, torchvision, numpy' in answer.stdout
-    assert 'are not installed: run `pip install -e .`' in answer.stdout
-    assert answer.stderr == ''
+    assert 'problem: Not installed: mmengine, mmcv, mmseg. `pip install' in answer.stdout
 
 
 @pytest.fixture
 def foreign_pair(tmp_path: Path) -> Path:
-    """A folder with a torch for the CPU and a torchvision for CUDA, neither of which can be imported."""
-    for package, version, lines in (
-        ('torch', '2.14.1', "__version__ = '2.14.1'\ncuda: str | None = None\nhip: str | None = None\n"),
-        ('torchvision', '0.29.2', "__version__ = '0.29.2+cu132'\n"),
-    ):
-        (tmp_path / package).mkdir()
-        (tmp_path / package / '__init__.py').write_text(
-            'raise RuntimeError("operator torchvision::nms does not exist")'
-        )
-        (tmp_path / package / 'version.py').write_text(lines)
-        metadata = tmp_path / f'{package}-{version}.dist-info' / 'METADATA'
-        metadata.parent.mkdir()
-        metadata.write_text(f'Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n')
+    """A folder with a torchvision that does not fit the installed torch."""
+    (tmp_path / 'torchvision').mkdir()
+    text = 'raise RuntimeError("operator torchvision::nms does not exist")'
+    (tmp_path / 'torchvision' / '__init__.py').write_text(text)
     return tmp_path
 
 
-def test_a_foreign_pair_is_found_without_importing_it(foreign_pair):
+def test_a_torchvision_for_another_torch_is_named_with_the_remedy(foreign_pair):
     answer = run_python('-m', 'tpa_mmseg.doctor', first=foreign_pair)
     assert answer.returncode == 1
-    assert 'problem: torch 2.14.1+cpu and torchvision 0.29.2+cu132 do not fit together' in answer.stdout
+    assert 'problem: torchvision does not import (RuntimeError: operator torchvision::nms' in answer.stdout
+    assert '`pip uninstall -y torch torchvision` and then install both at once' in answer.stdout
 
 
-def test_importing_the_package_on_a_foreign_pair_ends_in_the_same_sentence(foreign_pair):
-    answer = run_python('-c', 'import tpa_mmseg', first=foreign_pair)
+def test_importing_the_package_in_a_broken_environment_warns_and_leads_to_the_doctor(foreign_pair):
+    answer = run_python('-c', 'import tpa_mmseg; tpa_mmseg.segment', first=foreign_pair)
     assert answer.returncode == 1
+    assert 'tpa_mmseg registered nothing' in answer.stderr and 'python -m tpa_mmseg.doctor' in answer.stderr
     last = answer.stderr.splitlines()[-1]
-    assert last.startswith('ImportError: torch 2.14.1+cpu and torchvision 0.29.2+cu132 do not fit together')
+    assert last.startswith('ImportError: tpa_mmseg.segment cannot be used here (operator torchvision::nms')
 
 
-def test_the_doctor_tells_what_does_not_import(tmp_path):
+def test_a_package_that_does_not_import_is_named(tmp_path):
     (tmp_path / 'timm').mkdir()
     (tmp_path / 'timm' / '__init__.py').write_text('raise OSError("libsomething.so.1: cannot open")')
     answer = run_python('-m', 'tpa_mmseg.doctor', first=tmp_path)

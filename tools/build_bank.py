@@ -4,42 +4,43 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
-from mmengine.logging import print_log
-
-from tpa_mmseg.core import PrototypeBank
-from tpa_mmseg.core.bank_file import check_fingerprint
-from tpa_mmseg.datasets import Pool, build_pool
-from tpa_mmseg.engine.bank_builder import build_bank
-from tpa_mmseg.engine.bank_hook import describe, pool_options, save_on_main
-from tpa_mmseg.engine.cli import add_common_arguments, run_tool
-from tpa_mmseg.engine.config import load_config, start_runner
-from tpa_mmseg.engine.distributed import unwrap
-from tpa_mmseg.errors import TPAError
+from tpa_tools.command import add_config_arguments, run_tool
 
 
-def parse_args() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    add_common_arguments(parser)
+def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
+    parser = argparse.ArgumentParser(prog, description=__doc__)
+    add_config_arguments(parser)
     parser.add_argument('--out', required=True, metavar='FILE', help='where the bank goes')
     parser.add_argument('--add-to', metavar='FILE', help='a bank to extend; images already in it are left out')
     parser.add_argument('--pool-size', type=int, metavar='N', help='number of images (default: as in the config)')
     parser.add_argument('--pool-seed', type=int, metavar='N', help='seed of the draw')
     parser.add_argument('--images', metavar='DIR', help='take the images of this folder instead of the test set')
-    return parser.parse_args()
+    run_tool(run, parser.parse_args(argv))
 
 
-def main() -> None:
-    args = parse_args()
-    cfg = load_config(args)
+def run(args: argparse.Namespace) -> None:
+    from mmengine.logging import print_log
+
+    from tpa_mmseg.core import PrototypeBank
+    from tpa_mmseg.core.bank_file import check_fingerprint
+    from tpa_mmseg.datasets import PoolOptions, build_pool
+    from tpa_mmseg.engine.bank_builder import build_bank, save_on_main
+    from tpa_mmseg.engine.config import load_config, parse_options, start_runner
+    from tpa_mmseg.engine.distributed import unwrap
+    from tpa_mmseg.errors import TPAError
+    from tpa_mmseg.evaluation import describe_bank
+
+    cfg = load_config(args.config, args.work_dir, parse_options(args.cfg_options), args.launcher)
     if cfg.model.type != 'TPASegmentor':
         raise TPAError(f'A bank needs a TPASegmentor, but the model of {args.config} is {cfg.model.type}.')
     given = {'size': args.pool_size, 'seed': args.pool_seed, 'folder': args.images}
     options = next(
         (hook.get('pool') for hook in cfg.get('custom_hooks', []) if hook['type'] == 'PrototypeBankHook'), {}
     )
-    options = pool_options({**(options or {}), **{key: value for key, value in given.items() if value is not None}})
+    options = PoolOptions.of({**(options or {}), **{key: value for key, value in given.items() if value is not None}})
 
     runner = start_runner(cfg)
     model = unwrap(runner.model)
@@ -49,29 +50,22 @@ def main() -> None:
     if args.add_to:
         base = PrototypeBank.load(args.add_to)
         check_fingerprint(base.fingerprint, model.fingerprint(), args.add_to)
-        if base.rule != model.rule:
+        if base.rule != model.anchor_rule:
             raise TPAError(
                 f'The bank {args.add_to} was made with other anchors ({base.rule}) than the config asks for.'
             )
-        pool = without(pool, base)
+        fresh = pool.without(base.pool)
+        print_log(f'{len(fresh)} of {len(pool)} images are new to the bank.', 'current')
+        pool = fresh
     bank = build_bank(model, pool, cfg.test_dataloader.get('num_workers', 0))
     if base is not None:
         base.fingerprint.pop('pool', None)
         base.merge(bank)
         bank = base
     save_on_main(bank, Path(args.out))
-    model.set_bank(bank, args.out)
-    print_log(describe(model), 'current')
+    print_log(describe_bank(bank.coverage(), model.dataset_meta['classes']), 'current')
     print_log(f'The bank is in {args.out}.', 'current')
 
 
-def without(pool: Pool, bank: PrototypeBank) -> Pool:
-    """The images of a pool that a bank does not hold yet."""
-    held = set(bank.pool)
-    fresh = [item for item, name in enumerate(pool.names()) if name not in held]
-    print_log(f'{len(fresh)} of {len(pool)} images are new to the bank.', 'current')
-    return pool.subset(fresh)
-
-
 if __name__ == '__main__':
-    run_tool(main)
+    main()

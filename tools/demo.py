@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""The demo: five hosts with TPA on the miniature world, each tested by tools/test.py; a table and a picture at the end.
+"""The demo: hosts with and without TPA on the miniature world, each tested by ``tpa test``; a table and a picture.
 
 The world is painted and its networks are tiny, but all of it is real: a CLIP that has read captions, an encoder that
 has never seen a label, and a SAM. Nothing is downloaded.
@@ -13,76 +13,95 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-import torch
-from mmengine.config import Config
-from PIL import Image
-from tpa_tools.miniature_training.measure import PAPER_HOSTS, config_of
-from tpa_tools.miniature_training.scene_pictures import comparison_grid
-from tqdm import tqdm
+from tpa_tools.command import run_tool
 
-from tpa_mmseg.engine.cli import run_tool
-from tpa_mmseg.errors import TPAError
-from tpa_mmseg.evaluation import render
-from tpa_mmseg.evaluation.summary import signed
-from tpa_mmseg.io import atomic_write
-from tpa_mmseg.miniature.files import scene
-
-ROOT = Path(__file__).resolve().parent.parent
+#: What --quick leaves of the demo.
+QUICK = {'hosts': ['sclip', 'naclip'], 'size': 12, 'pool': 6}
 WORK_DIR = Path('work_dirs/demo')
 # The scenes of the picture are the first of this size, one for each host.
 SHOWN_SIZE = (128, 160)
 
 
-def main() -> None:
-    args = parse_args()
-    WORK_DIR.mkdir(parents=True, exist_ok=True)
-    print(f'Testing {", ".join(PAPER_HOSTS[host] for host in args.hosts)} on {args.size} scenes: a minute or two.')
-    started = time.monotonic()
-    results = run_hosts(args)
-    with atomic_write(WORK_DIR / 'results.json', 'w') as file:
-        json.dump(results, file, indent=2)
-        file.write('\n')
-    draw(args.hosts, WORK_DIR / 'demo.png')
-    print(f'\n{table(results)}\n')
-    print(f'{args.size} painted scenes, pool of {args.pool} without labels, {time.monotonic() - started:.0f} seconds.')
-    print(f'Look at {WORK_DIR / "demo.png"}; the numbers are in {WORK_DIR / "results.json"}.')
-    config = config_of(args.hosts[0]).relative_to(ROOT)
-    print('\nWhat to try next:')
-    print(f'  python tools/test.py {config} --show-dir work_dirs/pictures    # every scene')
-    print(f'  python tools/test.py {config} --cfg-options model.fusion.alpha=0.8')
-    print('  docs/miniature.md says what this world is, configs/README.md has the real benchmarks')
-
-
-def parse_args() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--hosts', nargs='+', choices=PAPER_HOSTS, default=list(PAPER_HOSTS), help='(default: all)')
+def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
+    parser = argparse.ArgumentParser(prog, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--hosts', nargs='+', metavar='NAME', help='(default: all that the paper puts TPA around)')
     parser.add_argument('--size', type=int, default=300, help='number of scenes (default: 300)')
     parser.add_argument('--pool', type=int, default=100, help='scenes in the pool (default: 100)')
     parser.add_argument('--jobs', type=int, default=2, help='hosts at a time, a core each (default: 2)')
-    return parser.parse_args()
+    parser.add_argument('--quick', action='store_true', help='two hosts on a few scenes: only to see that it runs')
+    args = parser.parse_args(argv)
+    if args.quick:
+        vars(args).update(QUICK)
+    run_tool(run, args)
+
+
+def run(args: argparse.Namespace) -> None:
+    from tpa_mmseg.io import write_json
+    from tpa_mmseg.options import one_of
+
+    titles = paper_hosts()
+    args.hosts = [one_of('--hosts', host, tuple(titles)) for host in args.hosts or titles]
+    WORK_DIR.mkdir(parents=True, exist_ok=True)
+    print(f'Testing {", ".join(titles[host] for host in args.hosts)} on {args.size} scenes: a minute or two.')
+    started = time.monotonic()
+    results = run_hosts(args)
+    write_json(WORK_DIR / 'results.json', results)
+    draw(args.hosts, WORK_DIR / 'demo.png')
+    print()
+    show(results)
+    print()
+    print(f'{args.size} painted scenes, pool of {args.pool} without labels, {time.monotonic() - started:.0f} seconds.')
+    print(f'Figure: {WORK_DIR / "demo.png"}. Scores: {WORK_DIR / "results.json"}.')
+    config = config_of(args.hosts[0])
+    config = config.relative_to(Path.cwd()) if config.is_relative_to(Path.cwd()) else config
+    print('\nWhat to try next:')
+    print(f'  tpa test {config} --show-dir work_dirs/pictures    # every scene')
+    print(f'  tpa test {config} --cfg-options model.fusion.alpha=0.8')
+    print('  docs/miniature.md says what this world is, configs/README.md has the real benchmarks')
+
+
+def paper_hosts() -> dict[str, str]:
+    """Returns the hosts that the paper puts TPA around, with their titles."""
+    from tpa_mmseg import catalog
+
+    return {name: host.title for name, host in catalog.shipped().hosts.items() if host.paper}
+
+
+def config_of(host: str) -> Path:
+    """Returns the config of a host in the miniature world."""
+    from tpa_mmseg import catalog
+
+    shipped = catalog.shipped()
+    defaults = shipped.suites['miniature'].own_images
+    return shipped.config(catalog.Row(host, '', defaults['backbone']), defaults['plain'])
 
 
 def run_hosts(args: argparse.Namespace) -> list[dict]:
     """Tests every host in a process of its own. Returns what each scored, in their order."""
+    from tpa_mmseg.console import ProgressBar
+
     found = {}
-    with ThreadPoolExecutor(args.jobs) as threads, tqdm(total=len(args.hosts), unit='host') as bar:
+    with ThreadPoolExecutor(args.jobs) as threads, ProgressBar('Testing', len(args.hosts), 'hosts') as bar:
         jobs = {threads.submit(run_host, host, args.size, args.pool): host for host in args.hosts}
         for job in as_completed(jobs):
             host, found[jobs[job]] = jobs[job], job.result()
             base, tpa = (found[host][row]['mIoU'] for row in ('base', 'tpa'))
-            bar.write(f'{PAPER_HOSTS[host]}: {base:.2f} -> {tpa:.2f} mIoU')
-            bar.update()
+            print(f'{paper_hosts()[host]}: {base:.2f} -> {tpa:.2f} mIoU', flush=True)
+            bar.advance()
     return [found[host] for host in args.hosts]
 
 
 def run_host(host: str, size: int, pool: int) -> dict:
-    """Runs tools/test.py on a host. Returns its entry of results.json."""
+    """Runs ``tpa test`` on a host. Returns its entry of results.json."""
+    from tpa_mmseg.errors import TPAError
+
     work_dir = WORK_DIR / host
     work_dir.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, ROOT / 'tools/test.py', config_of(host), '--work-dir', work_dir]
+    command = [sys.executable, '-m', 'tpa_tools.test', config_of(host), '--work-dir', work_dir]
     command += ['--cfg-options', f'test_dataloader.dataset.size={size}', f'custom_hooks.0.pool.size={pool}']
     log = work_dir / 'output.txt'
     with log.open('w', encoding='utf-8') as output:
@@ -91,20 +110,22 @@ def run_host(host: str, size: int, pool: int) -> dict:
         status = subprocess.run([str(part) for part in command], stdout=output, stderr=output, env=environment)
     if status.returncode:
         last = log.read_text(encoding='utf-8').rstrip().rpartition('\n')[2]
-        raise TPAError(f'The test of {PAPER_HOSTS[host]} failed ({last}): {log} has all it said.')
+        raise TPAError(f'Testing {paper_hosts()[host]} failed ({last}). See {log} for the full output.')
     report = json.loads((work_dir / 'results.json').read_text(encoding='utf-8'))
     return {
-        'host': PAPER_HOSTS[host],
+        'host': paper_hosts()[host],
         'base': report['host'],
         'tpa': report['tpa'],
-        'gain': report['delta'],
+        'gain': report['gain'],
         'classes_covered': report['bank']['classes_covered'],
         'num_classes': report['bank']['num_classes'],
         'seconds_per_image': report['seconds_per_image'],
     }
 
 
-def table(results: list[dict]) -> str:
+def show(results: list[dict]) -> None:
+    from tpa_mmseg.console import print_table, signed
+
     rows = [
         [
             result['host'],
@@ -117,13 +138,18 @@ def table(results: list[dict]) -> str:
         for result in results
     ]
     columns = ['Host', 'Base mIoU', 'TPA mIoU', 'Gain', 'Classes covered', 'Seconds per image']
-    return render(columns, rows, align='lrrrrr')
+    print_table(columns, rows, align='lrrrrr')
 
 
 def draw(hosts: list[str], out: Path) -> None:
-    """One row for each host: a scene, its truth, what the host and TPA make of it, and what TPA changed."""
-    # Not before tpa_mmseg, which lets it run on a current torch.
+    """Draws one row for each host: a scene, its ground truth, the host, TPA, and the difference."""
+    import torch
+    from mmengine.config import Config
     from mmseg.apis import inference_model, init_model
+    from tpa_tools.scene_images import comparison_grid
+
+    from tpa_mmseg.io import write_png
+    from tpa_mmseg.miniature.files import scene
 
     torch.set_num_threads(1)
     indices = (index for index in range(1000) if scene('test', index).labels.shape == SHOWN_SIZE)
@@ -133,11 +159,9 @@ def draw(hosts: list[str], out: Path) -> None:
         cfg.model.bank = str(WORK_DIR / host / 'bank.safetensors')
         result = inference_model(init_model(cfg, device='cpu'), f'miniature://images/test/{index:05d}.png')
         labels = (result.host_sem_seg.data[0].numpy(), result.pred_sem_seg.data[0].numpy())
-        rows.append((PAPER_HOSTS[host], scene('test', index), *labels))
-    picture: Image.Image = comparison_grid(rows)
-    with atomic_write(out) as file:
-        picture.save(file, format='PNG')
+        rows.append((paper_hosts()[host], scene('test', index), *labels))
+    write_png(out, comparison_grid(rows))
 
 
 if __name__ == '__main__':
-    run_tool(main)
+    main()

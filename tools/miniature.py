@@ -6,25 +6,13 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
-import json
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
-import torch
-from mmengine.config import Config
-from tpa_tools.miniature_training import guard, page, targets
-from tpa_tools.miniature_training.cards import WEIGHTS
-from tpa_tools.miniature_training.export import export
-from tpa_tools.miniature_training.measure import HOSTS, config_of
-
-from tpa_mmseg.engine.cli import run_tool
-from tpa_mmseg.errors import TPAError
-from tpa_mmseg.evaluation import render
-from tpa_mmseg.evaluation.summary import signed
-from tpa_mmseg.io import atomic_write
-from tpa_mmseg.miniature.splits import SPLITS
+from tpa_tools.command import run_tool
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK_DIR = Path('work_dirs/miniature')
@@ -39,14 +27,22 @@ TRAININGS = {
 }
 
 
-def main() -> None:
-    args = parse_args()
+SPLITS = ('train', 'val', 'test')
+
+
+def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
+    run_tool(run, parse_args(argv, prog))
+
+
+def run(args: argparse.Namespace) -> None:
+    import torch
+
     torch.set_num_threads(args.threads)
     args.run(args)
 
 
-def parse_args() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, epilog='docs/miniature.md tells the rest.')
+def parse_args(argv: Sequence[str] | None, prog: str | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog, description=__doc__, epilog='docs/miniature.md tells the rest.')
     parser.add_argument('--threads', type=int, default=1, help='threads of the networks (default: 1)')
     commands = parser.add_subparsers(dest='command', required=True)
     command = add_command(commands, 'export', run_export, 'write scenes and labels as PNG files')
@@ -56,12 +52,13 @@ def parse_args() -> argparse.Namespace:
     command.add_argument('--resolution', type=int, nargs=2, metavar=('H', 'W'), help='one size (default: each its own)')
     command = add_command(commands, 'train', run_train, 'train the networks anew; goes on where it was cut off')
     command.add_argument('name', choices=TRAININGS)
-    command.add_argument('--out', type=Path, help='weights file (default: the committed one)')
+    command.add_argument('--out', type=Path, help='weights file (default: <work-dir>/<name>.safetensors)')
+    command.add_argument('--record', action='store_true', help='write the committed weights file instead')
     command.add_argument('--work-dir', type=Path, help=f'checkpoints and log (default: {WORK_DIR}/<name>)')
     command.add_argument('--from-scratch', action='store_true', help='leave checkpoints alone and start over')
     command.add_argument('--set', nargs='+', default=[], metavar='KEY=VALUE', help='other settings, such as steps=500')
     command = add_command(commands, 'targets', run_targets, 'measure all that the world is to show, in one pass a host')
-    command.add_argument('--hosts', nargs='+', choices=HOSTS, default=list(HOSTS), help='(default: all)')
+    command.add_argument('--hosts', nargs='+', metavar='HOST', help='(default: all)')
     command.add_argument('--split', choices=SPLITS, default='val', help='(default: val; test is for the last look)')
     command.add_argument('--size', type=int, default=300, help='number of scenes (default: 300)')
     command.add_argument('--pool', type=int, default=100, help='scenes in a pool (default: 100)')
@@ -71,7 +68,7 @@ def parse_args() -> argparse.Namespace:
     command = add_command(commands, 'card', run_card, 'write cards, numbers and pictures into the documentation')
     command.add_argument('--results', type=Path, metavar='FILE', help='results.json of a demo on the whole test split')
     command.add_argument('--targets', type=Path, nargs='+', default=[], metavar='FILE', help='what targets has written')
-    return parser.parse_args()
+    return parser.parse_args(argv)
 
 
 def add_command(commands, name: str, run, text: str) -> argparse.ArgumentParser:
@@ -81,23 +78,30 @@ def add_command(commands, name: str, run, text: str) -> argparse.ArgumentParser:
 
 
 def run_export(args: argparse.Namespace) -> None:
+    from tpa_tools.miniature_training.export import export
+
     export(args.root, args.split, args.size, args.resolution and tuple(args.resolution))
     print(f'{args.size} scenes of {args.split} are in {args.root}.')
 
 
 def run_train(args: argparse.Namespace) -> None:
+    from mmengine.config import Config
+    from tpa_tools.miniature_training.cards import WEIGHTS
+
     module_name, kind = TRAININGS[args.name]
-    module = importlib.import_module(f'tpa_mmseg.miniature.{module_name}')
+    module = importlib.import_module(f'tpa_tools.miniature_training.{module_name}')
     kind = getattr(module, kind)
     settings = kind(**{**Config.fromfile(SETTINGS)[args.name], **parse_settings(args.set, kind)})
-    out = args.out or WEIGHTS / f'{args.name}.safetensors'
     work_dir = args.work_dir or WORK_DIR / args.name
+    out = args.out or (WEIGHTS if args.record else work_dir) / f'{args.name}.safetensors'
     module.train(out, work_dir, settings, resume=not args.from_scratch)
     print(f'The weights are in {out}, the log of the training in {work_dir}.')
 
 
 def parse_settings(texts: list[str], kind: type) -> dict:
     """Settings from the command line, KEY=VALUE each. Args: kind: the dataclass that has them."""
+    from tpa_mmseg.errors import TPAError
+
     found = {}
     for text in texts:
         key, _, value = text.partition('=')
@@ -112,37 +116,53 @@ def parse_settings(texts: list[str], kind: type) -> dict:
 
 
 def run_targets(args: argparse.Namespace) -> None:
+    import torch
+    from tpa_tools.miniature_training import targets
+    from tpa_tools.miniature_training.measure import HOSTS, config_of
+
+    from tpa_mmseg.io import write_json
+    from tpa_mmseg.options import one_of
+
     torch.set_grad_enabled(False)
     common = (args.split, args.size, args.pool)
-    truth = targets.prototypes_of_truth(config_of(args.hosts[0]), *common)
+    hosts = [one_of('--hosts', host, tuple(HOSTS)) for host in args.hosts or HOSTS]
+    truth = targets.prototypes_of_truth(config_of(hosts[0]), *common)
     found = {}
-    for host in args.hosts:
+    for host in hosts:
         found[host] = targets.measure_targets(config_of(host), *common)
         print(f'{HOSTS[host]}: {found[host]}', flush=True)
-        with atomic_write(args.out, 'w') as file:
-            json.dump({'split': args.split, 'prototypes_of_truth': truth, 'hosts': found}, file, indent=2)
+        write_json(args.out, {'split': args.split, 'prototypes_of_truth': truth, 'hosts': found})
     print(targets.table(found))
     print(f'Prototypes made with the true labels alone: {truth:.2f}. Written to {args.out}.')
 
 
 def measure_all() -> dict[str, dict[str, float]]:
     """The numbers of every host on the slice, as a table and as data."""
+    from tpa_tools.miniature_training import guard
+    from tpa_tools.miniature_training.measure import HOSTS
+
+    from tpa_mmseg.console import print_table, signed
+
     numbers = {host: guard.measure_slice(host, WORK_DIR / 'check') for host in HOSTS}
     rows = [[HOSTS[host], n['base'], n['tpa'], signed(n['tpa'] - n['base'])] for host, n in numbers.items()]
     print(f'\nmIoU on {guard.SLICE.size} scenes of {guard.SLICE.split}, pool of {guard.SLICE.pool}')
-    print(render(['Host', 'Base', 'TPA', 'Gain'], rows, align='lrrr'))
+    print_table(['Host', 'Base', 'TPA', 'Gain'], rows, align='lrrr')
     return numbers
 
 
 def run_record(args: argparse.Namespace) -> None:
+    from tpa_tools.miniature_training import guard
+
     guard.record(measure_all())
     print(f'Written to {guard.NUMBERS.relative_to(ROOT)}.')
 
 
 def run_check(args: argparse.Namespace) -> None:
+    from tpa_tools.miniature_training import guard
+
     expected = guard.recorded()
     numbers = measure_all()
-    wrong = [guard.complaint(host, numbers[host], expected[host]) for host in HOSTS]
+    wrong = [guard.complaint(host, numbers[host], expected[host]) for host in numbers]
     for text in filter(None, wrong):
         print(text)
     print('Something changed.' if any(wrong) else 'All as committed.')
@@ -150,6 +170,8 @@ def run_check(args: argparse.Namespace) -> None:
 
 
 def run_card(args: argparse.Namespace) -> None:
+    from tpa_tools.miniature_training import page
+
     path = ROOT / 'docs/miniature.md'
     page.fill(path, args.results, args.targets)
     page.draw(ROOT / 'docs/images')
@@ -159,4 +181,4 @@ def run_card(args: argparse.Namespace) -> None:
 
 
 if __name__ == '__main__':
-    run_tool(main)
+    main()

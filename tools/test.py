@@ -4,22 +4,35 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
-from tpa_mmseg.engine.cli import add_common_arguments, run_tool
-from tpa_mmseg.engine.config import add_hook, load_config, start_runner, use_host_alone, use_tpa
+from tpa_tools.command import add_config_arguments, run_tool
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    add_common_arguments(parser)
+def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
+    parser = argparse.ArgumentParser(prog, description=__doc__)
+    add_config_arguments(parser)
     bank = parser.add_mutually_exclusive_group()
     bank.add_argument('--bank', metavar='FILE', help='use this bank instead of building one')
-    bank.add_argument('--no-tpa', action='store_true', help='test the host alone')
-    parser.add_argument('--show-dir', metavar='DIR', help='write a picture per image: truth, host, TPA, difference')
+    bank.add_argument('--no-tpa', action='store_true', help='test the host without TPA')
+    parser.add_argument(
+        '--show-dir', metavar='DIR', help='write a figure per image: input, ground truth, host, TPA, difference'
+    )
     parser.add_argument('--out', metavar='DIR', help='write the predicted labels as PNG files')
-    args = parser.parse_args()
+    run_tool(run, parser.parse_args(argv))
 
-    cfg = load_config(args)
+
+def run(args: argparse.Namespace) -> None:
+    from tpa_mmseg.engine.config import (
+        add_hook,
+        load_config,
+        parse_options,
+        start_runner,
+        use_host_alone,
+        use_tpa,
+    )
+
+    cfg = load_config(args.config, args.work_dir, parse_options(args.cfg_options), args.launcher)
     if args.no_tpa:
         use_host_alone(cfg)
     else:
@@ -34,4 +47,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    run_tool(main)
+    main()

@@ -1,23 +1,31 @@
 """TPA, test-time prototype adaptation, as an extension of MMSegmentation. Importing it registers everything."""
 
-import sys
+from __future__ import annotations
+
+import warnings
+from typing import Any
 
 from .version import __version__
 
-__all__ = ['Segmenter', '__version__', 'segment']
+__all__ = ['Segmenter', '__version__', 'import_error', 'segment']
 
-# ``python -m tpa_mmseg.doctor`` imports this package before the doctor itself, and has to run where the imports below
-# fail. The interpreter's own arguments are the only sign of it at this point.
-if 'tpa_mmseg.doctor' not in getattr(sys, 'orig_argv', ()):
-    from . import environment
+#: Why nothing could be registered; None if everything was. Without OpenMMLab, core, layers and catalog still work.
+import_error: Exception | None = None
 
-    environment.check()
+try:
+    from . import registration  # noqa: F401
+except Exception as error:  # a broken environment can raise almost anything, and the doctor has to run in it
+    import_error = error
+    if getattr(error, 'name', None) not in ('mmengine', 'mmcv', 'mmseg'):  # these are simply not installed
+        warnings.warn(f'tpa_mmseg registered nothing ({error}). Run: python -m tpa_mmseg.doctor', stacklevel=2)
 
-    # Before anything of mmseg is imported.
-    from . import compat
 
-    compat.install()
+def __getattr__(name: str) -> Any:
+    """Loads the interface for your own images when it is first asked for."""
+    if name not in ('Segmenter', 'segment'):
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    if import_error is not None:
+        raise ImportError(f'tpa_mmseg.{name} cannot be used here ({import_error})') from import_error
+    from . import apis
 
-    # What puts its classes into mmseg's registries.
-    from . import datasets, encoders, engine, evaluation, hosts, miniature, plugins, segmentors, visualization  # noqa: F401
-    from .apis import Segmenter, segment
+    return getattr(apis, name)

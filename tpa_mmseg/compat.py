@@ -23,9 +23,9 @@ _NOISE = (
 
 
 def install() -> None:
-    """Mends what is broken in this environment, and nothing else. Safe to call twice."""
+    """Patches what is broken in this environment, and nothing else. Safe to call twice."""
     _quiet_noise()
-    _bring_back_find_loader()
+    _restore_find_loader()
     _stand_in_for_compiled_ops()
     _trust_mmengine_checkpoints()
 
@@ -35,7 +35,7 @@ def _quiet_noise() -> None:
         warnings.filterwarnings('ignore', message=message, module=module.replace('.', r'\.'))
 
 
-def _bring_back_find_loader() -> None:
+def _restore_find_loader() -> None:
     """mmengine 0.10.7 and mmcv call ``pkgutil.find_loader``, which Python 3.14 removed."""
     if hasattr(pkgutil, 'find_loader'):
         return
@@ -77,6 +77,8 @@ def _stand_in_for_compiled_ops() -> None:
     try:
         importlib.import_module('mmcv._ext')
     except ImportError as error:
+        if error.name == 'mmcv':
+            raise
         sys.modules['mmcv._ext'] = MissingOps(str(error))
 
 

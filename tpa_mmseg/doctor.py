@@ -1,133 +1,207 @@
-"""``python -m tpa_mmseg.doctor``: what is installed, on which devices, what is wrong, and what to do about it."""
+"""``tpa doctor``: prints what is installed, on which devices, what does not fit together, and how to fix it.
+
+``python -m tpa_mmseg.doctor`` does the same, also in an environment in which nothing else can be imported.
+"""
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import importlib.util
-import os
-import platform
+import json
+import re
 import sys
-import warnings
+from importlib import metadata
 from pathlib import Path
 
-from . import environment
-from .environment import Problem
-from .version import __version__
+import tpa_mmseg
 
-Row = tuple[str, str, str]  # what it is, its version, a note
-
-# Distribution -> what it is for.
-OPTIONAL = {
-    'mmdet': 'query models such as Mask2Former as hosts',
-    'segment-anything-py': 'SAM inside a host',
-    'pytest': 'make test',
-    'hypothesis': 'make test',
-    'ruff': 'make lint',
+#: Module -> the distributions that provide it. Two of them at once overwrite each other's files.
+PROVIDERS = {
+    'mmengine': ('mmengine', 'onedl-mmengine'),
+    'mmcv': ('mmcv-lite', 'mmcv', 'onedl-mmcv'),
+    'mmseg': ('mmsegmentation', 'onedl-mmsegmentation'),
 }
 # What has to import, in an order in which the first failure explains those after it.
 _MODULES = ('torch', 'torchvision', 'cv2', 'timm', 'open_clip', 'mmengine', 'mmcv', 'mmseg.models')
+_NOT_SHOWN = ('numpy_random_seed', 'PyTorch compiling details')
+_PAIR = '`pip uninstall -y torch torchvision` and then install both at once and from the same source'
 
 
-def version_rows(facts: dict[str, str]) -> list[Row]:
-    """One row for Python, for everything that is needed, and for what is optional."""
-    rows = [('python', facts['python'], platform.platform())]
-    rows += [(name, _shown(facts, name), _build(facts, name)) for name in environment.NEEDED]
-    for module in environment.PROVIDERS:
-        name = environment.provider(facts, module)
-        rows.append((name or module, _shown(facts, name), _mmcv_flavour(name) if name and module == 'mmcv' else ''))
-    for name, purpose in OPTIONAL.items():
-        rows.append((name, environment.installed_version(name) or '-', f'optional: {purpose}'))
-    return rows
+def survey() -> dict[str, str]:
+    """Returns the installed distributions: normalized name -> version."""
+    found = {}
+    for each in metadata.distributions():
+        name = each.metadata['Name']
+        if name:  # what an interrupted uninstall leaves behind has none
+            # The first one found is the one that is imported.
+            found.setdefault(normalized(name), each.version)
+    return found
 
 
-def import_problems() -> list[Problem]:
-    """Imports everything for real: metadata knows nothing of a missing system library or a foreign binary."""
+def normalized(name: str) -> str:
+    """Returns the spelling by which distributions are compared."""
+    return re.sub(r'[-_.]+', '-', name).lower()
+
+
+def requirements() -> list[str]:
+    """Returns the requirements of tpa_mmseg, extras included, as its own metadata has them."""
+    try:
+        return metadata.requires('tpa_mmseg') or []
+    except metadata.PackageNotFoundError:
+        return []
+
+
+def problems(facts: dict[str, str], required: list[str]) -> list[str]:
+    """Returns everything that is known not to work in an environment, one message each.
+
+    Args:
+        facts: Its distributions, see :func:`survey`.
+        required: What tpa_mmseg requires, see :func:`requirements`.
+    """
+    rules = (_torch_pair, _numpy_abi, _overwritten, _mmcv_range, _pkg_resources)
+    return [*_unmet(facts, required), *(text for rule in rules for text in rule(facts))]
+
+
+def release(version: str) -> tuple[int, ...]:
+    """Returns the first three numbers of a version: ``'2.14.1+cu130'`` -> ``(2, 14, 1)``."""
+    return tuple(int(number) for number in re.findall(r'\d+', version.partition('+')[0])[:3])
+
+
+def _unmet(facts: dict[str, str], required: list[str]) -> list[str]:
+    missing, found = [], []
+    for line in required:
+        from packaging.requirements import Requirement
+
+        each = Requirement(line)
+        if each.marker is not None and not each.marker.evaluate({'extra': ''}):
+            continue
+        version = facts.get(normalized(each.name))
+        if version is None:
+            missing.append(each.name)
+        elif not each.specifier.contains(version, prereleases=True):
+            found.append(f"tpa_mmseg needs {each} and this is {version}: `pip install '{each}'`")
+    absent = [module for module, names in PROVIDERS.items() if not any(name in facts for name in names)]
+    if missing or absent:
+        extra = '[lite]' if absent else ''
+        found.insert(0, f"Not installed: {', '.join(missing + absent)}. `pip install 'tpa_mmseg{extra}'`")
+    return found
+
+
+def _torch_pair(facts: dict[str, str]) -> list[str]:
+    pair = [facts.get('torch', ''), facts.get('torchvision', '')]
+    torch, vision = map(release, pair)
+    text = f'torch {pair[0]} and torchvision {pair[1]} were not made for each other: {_PAIR}'
+    # torchvision 0.15 came with torch 2.0, 0.16 with 2.1, and so on.
+    alike = not (torch and vision and (torch[0], vision[0]) == (2, 0)) or vision[1] - torch[1] == 15
+    return [] if alike and not ('+cpu' in pair[0] and '+cu' in pair[1]) else [text]
+
+
+def _numpy_abi(facts: dict[str, str]) -> list[str]:
+    torch, numpy = facts.get('torch', ''), facts.get('numpy', '')
+    if () < release(torch) < (2, 3) and release(numpy) >= (2,):
+        return [f"torch {torch} was built for numpy 1 and this is numpy {numpy}: `pip install 'numpy<2'`"]
+    return []
+
+
+def _overwritten(facts: dict[str, str]) -> list[str]:
+    installed = {module: [name for name in names if name in facts] for module, names in PROVIDERS.items()}
+    return [
+        f'{" and ".join(names)} are both installed as {module!r} and overwrite each other: '
+        f'`pip uninstall -y {" ".join(names)}` and then install the one you want'
+        for module, names in installed.items()
+        if len(names) > 1
+    ]
+
+
+def _mmcv_range(facts: dict[str, str]) -> list[str]:
+    stock = facts.get('mmsegmentation') if 'onedl-mmsegmentation' not in facts else None
+    return [
+        f'mmsegmentation {stock} refuses {name} {facts[name]}: `pip uninstall -y {name}` and then '
+        "`pip install 'mmcv-lite<2.2'`, or a full mmcv 2.1"
+        for name in PROVIDERS['mmcv']
+        if stock and name in facts and not (2, 0, 0) <= release(facts[name]) < (2, 2)
+    ]
+
+
+def _pkg_resources(facts: dict[str, str]) -> list[str]:
+    if release(facts.get('setuptools', '')) >= (82,) and 'mmengine' in facts:
+        return [
+            f'mmengine {facts["mmengine"]} needs pkg_resources for configs that inherit from a package (mmseg::...), '
+            f"and setuptools {facts['setuptools']} has none: `pip install 'setuptools<82'`"
+        ]
+    return []
+
+
+def import_problems() -> list[str]:
+    """Imports everything: metadata does not show a missing system library or a binary for another PyTorch."""
     for module in _MODULES:
         try:
-            if module == 'mmseg.models':
-                from . import compat
-
-                compat.install()
             importlib.import_module(module)
         except Exception as error:
-            lines = str(error).strip().splitlines() or ['no reason given']
-            return [Problem(f'{module} does not import ({type(error).__name__}: {lines[0]}): reinstall its package')]
-    return _broken_ops()
-
-
-def device_rows() -> list[Row]:
-    """One row per device that PyTorch can use."""
-    import torch
-
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter('always')
-        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if count:
-        return [('device', f'cuda:{index}', torch.cuda.get_device_name(index)) for index in range(count)]
-    why = str(heard[0].message).splitlines()[0] if heard else 'no CUDA device was found'
-    return [('device', 'cpu', f'{os.cpu_count()} cores; {why}')]
-
-
-def main() -> int:
-    """Prints the table and the verdict. Returns the exit code."""
-    facts = environment.survey()
-    rows = [('tpa_mmseg', __version__, str(Path(__file__).parent)), *version_rows(facts)]
-    found = environment.problems(facts)
-    if not any(problem.fatal for problem in found):
-        found += import_problems()
-    if 'torch' in sys.modules:
-        rows += device_rows()
-    width = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    for name, version, note in rows:
-        print(f'{name:<{width[0]}}  {version:<{width[1]}}  {note}'.rstrip())
-    print()
-    for problem in found:
-        print(f'problem: {problem.sentence}')
-    if not found:
-        print('everything needed is here')
-    return 1 if found else 0
-
-
-def _shown(facts: dict[str, str], name: str | None) -> str:
-    """The version as the table shows it."""
-    if name not in facts:
-        return 'missing'
-    return facts[name] or 'unknown'
-
-
-def _build(facts: dict[str, str], name: str) -> str:
-    """Whether PyTorch or torchvision can use a GPU at all."""
-    version = facts.get(name, '')
-    if name not in ('torch', 'torchvision') or '+' not in version:
-        return ''
-    return 'CPU build' if version.endswith('+cpu') else 'GPU build'
-
-
-def _mmcv_flavour(name: str) -> str:
-    """Which of the three mmcvs this is, and whether it has compiled ops."""
-    flavour = {'mmcv': 'full', 'mmcv-lite': 'lite', 'onedl-mmcv': 'onedl fork'}[name]
-    return f'{flavour}, {"with" if _ops_file() else "without"} compiled ops'
-
-
-def _ops_file() -> Path | None:
-    spec = importlib.util.find_spec('mmcv')
-    folders = spec.submodule_search_locations if spec else None
-    return next((file for folder in folders or () for file in Path(folder).glob('_ext.*')), None)
-
-
-def _broken_ops() -> list[Problem]:
-    """Compiled ops that are there but do not load: ``compat`` goes on without them, but a model may need one."""
+            reason = f'{type(error).__name__}: {(str(error).strip() or "no reason given").splitlines()[0]}'
+            return [f'{module} does not import ({reason}): {_PAIR if "torch" in module else "reinstall its package"}']
+    if tpa_mmseg.import_error is not None:
+        return [f'tpa_mmseg does not import ({tpa_mmseg.import_error}): reinstall it']
     from .compat import MissingOps
 
     ops = sys.modules.get('mmcv._ext')
-    if not isinstance(ops, MissingOps) or _ops_file() is None:
-        return []
-    sentence = (
-        f"mmcv's compiled ops do not load with this PyTorch ({ops.reason}): reinstall the full mmcv for it, "
-        'or go on without ops if your models call none'
-    )
-    return [Problem(sentence, fatal=False)]
+    if isinstance(ops, MissingOps) and _ops_file() is not None:
+        return [
+            f"mmcv's compiled ops do not load with this PyTorch ({ops.reason}): reinstall the full mmcv for it, or "
+            'ignore this if your models call none'
+        ]
+    return []
+
+
+def _ops_file() -> Path | None:
+    folders = getattr(importlib.util.find_spec('mmcv'), 'submodule_search_locations', None) or ()
+    return next((file for folder in folders for file in Path(folder).glob('_ext.*')), None)
+
+
+def table(facts: dict[str, str], required: list[str]) -> dict[str, str]:
+    """Returns what is installed, as text for each line of the report."""
+    rows = {'tpa_mmseg': f'{tpa_mmseg.__version__} ({Path(__file__).parent})'}
+    for module, names in PROVIDERS.items():
+        rows[module] = ', '.join(f'{name} {facts[name]}' for name in names if name in facts) or 'missing'
+    if importlib.util.find_spec('mmcv') is not None:
+        rows['mmcv'] += f', {"with" if _ops_file() else "without"} compiled ops'
+    for line in required:
+        name, _, extra = re.match(r'([\w.-]+)(.*?extra == .(\w+))?', line).groups()
+        if not any(normalized(name) in names for names in PROVIDERS.values()):
+            version = facts.get(normalized(name), 'missing')
+            rows.setdefault(name, f'{version} (optional: [{extra}])' if extra else version)
+    return rows
+
+
+def diagnose(as_json: bool = False) -> int:
+    """Prints the report. Returns the exit code: 1 if there are problems."""
+    facts, required = survey(), requirements()
+    try:
+        found = problems(facts, required)
+    except ImportError:  # of packaging, which reads the requirements
+        found = ["Not installed: packaging. `pip install 'tpa_mmseg[lite]'`"]
+    found = found or import_problems()
+    rows = table(facts, required)
+    if not found:
+        from mmengine.utils.dl_utils import collect_env
+
+        rows |= {key: str(value) for key, value in collect_env().items() if key not in _NOT_SHOWN}
+    if as_json:
+        print(json.dumps({'installed': rows, 'problems': found}, indent=2))
+        return 1 if found else 0
+    width = max(map(len, rows))
+    for name, text in rows.items():
+        print(f'{name:<{width}}  {text}')
+    print()
+    for text in found:
+        print(f'problem: {text}')
+    if not found:
+        print('OK: all requirements are installed and compatible.')
+    return 1 if found else 0
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    parser = argparse.ArgumentParser(prog='python -m tpa_mmseg.doctor', description='Checks the environment.')
+    parser.add_argument('--json', action='store_true', help='print the report as JSON')
+    sys.exit(diagnose(parser.parse_args().json))

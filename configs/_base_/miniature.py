@@ -36,9 +36,9 @@ miniature = dict(
             embed_dim=64,
             quick_gelu=True,
             vision_cfg=dict(image_size=64, patch_size=8, width=96, layers=4, head_width=32),
-            text_cfg=dict(context_length=32, vocab_size=49408, width=64, heads=2, layers=2),
+            text_cfg=dict(context_length=32, vocab_size=101, width=64, heads=2, layers=2),
         ),
-        pretrained='{{ fileDirname }}/../../tpa_mmseg/miniature/weights/clip.safetensors',
+        pretrained='tpa_mmseg://miniature/weights/clip.safetensors',
     ),
     # ... and of ViT-L/14.
     clip_l7=dict(
@@ -47,16 +47,16 @@ miniature = dict(
             embed_dim=64,
             quick_gelu=True,
             vision_cfg=dict(image_size=56, patch_size=7, width=96, layers=4, head_width=32),
-            text_cfg=dict(context_length=32, vocab_size=49408, width=64, heads=2, layers=2),
+            text_cfg=dict(context_length=32, vocab_size=101, width=64, heads=2, layers=2),
         ),
-        pretrained='{{ fileDirname }}/../../tpa_mmseg/miniature/weights/clip_p7.safetensors',
+        pretrained='tpa_mmseg://miniature/weights/clip_p7.safetensors',
     ),
     # In the place of DINOv2 and DINO, for ``model.encoder`` and ``model.host.proxy``.
     encoder=dict(
         _delete_=True,
         type='TimmEncoder',
         model=dict(img_size=48, patch_size=8, embed_dim=96, depth=4, num_heads=3),
-        pretrained='{{ fileDirname }}/../../tpa_mmseg/miniature/weights/encoder.safetensors',
+        pretrained='tpa_mmseg://miniature/weights/encoder.safetensors',
     ),
     # For ``model.host.sam``.
     sam=dict(
@@ -74,7 +74,7 @@ miniature = dict(
             iou_hidden=64,
             mask_in_chans=16,
         ),
-        checkpoint='{{ fileDirname }}/../../tpa_mmseg/miniature/weights/sam.safetensors',
+        checkpoint='tpa_mmseg://miniature/weights/sam.safetensors',
     ),
     # Its image encoder, as an encoder of banks and inside hosts.
     sam_encoder=dict(
@@ -92,7 +92,7 @@ miniature = dict(
             window_size=8,
             use_rel_pos=True,
         ),
-        pretrained='{{ fileDirname }}/../../tpa_mmseg/miniature/weights/sam.safetensors',
+        pretrained='tpa_mmseg://miniature/weights/sam.safetensors',
     ),
 )
 # What an encoder without training is good for.

@@ -47,7 +47,7 @@ model = dict(
             ),
             test_cfg=dict(mode='whole'),
         ),
-        checkpoint='{{ fileDirname }}/../../tpa_mmseg/miniature/weights/fcn.safetensors',
+        checkpoint='tpa_mmseg://miniature/weights/fcn.safetensors',
     ),
 )
 test_dataloader = dict(dataset=dict(pipeline=_base_.test_pipeline))

@@ -28,7 +28,7 @@ def test_48_megapixels_are_segmented_and_saved_within_2_gb(tmp_path: Path) -> No
 
 
 def test_refining_host_decides_on_two_megapixels_and_labels_all(tmp_path: Path) -> None:
-    segmenter = Segmenter('cat; dog', tiny_config('NACLIP', pamr_steps=1, pamr_dilations=(1,)), progress=False)
+    segmenter = Segmenter('cat, dog', tiny_config('NACLIP', pamr_steps=1, pamr_dilations=(1,)), progress=False)
     image = painted(0, (1500, 2000))
     result = segmenter.segment(image)
     height, width = segmenter.outputs(result.picture).scores.size

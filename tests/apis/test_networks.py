@@ -46,7 +46,7 @@ def test_words_for_the_background_are_those_of_the_host() -> None:
 
 @pytest.mark.parametrize('host', ('clip', 'sclip', 'naclip', 'proxyclip'))
 def test_miniature_comes_with_the_package(host: str) -> None:
-    segmenter = Segmenter('grass; zebra; star', host, MINIATURE, progress=False)
+    segmenter = Segmenter('grass, zebra, star', host, MINIATURE, progress=False)
     assert host in segmenter.about and 'miniature' in segmenter.about and not segmenter.note
     assert segmenter.palette[1] == list(PALETTE[CLASSES.index('zebra')])
     assert segmenter.segment(painted()).labels.shape == painted().shape[:2]
@@ -64,7 +64,7 @@ def test_miniature_sees_its_world() -> None:
 
 
 def test_miniature_steps_in_and_says_why(offline: Path) -> None:
-    segmenter = Segmenter('grass; zebra', progress=False)
+    segmenter = Segmenter('grass, zebra', progress=False)
     assert MINIATURE in segmenter.about
     assert str(offline / 'ViT-B-16.openai.safetensors') in segmenter.note and 'no connection' in segmenter.note
 

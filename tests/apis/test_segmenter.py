@@ -18,7 +18,7 @@ from tpa_mmseg.core import PrototypeBank
 from tpa_mmseg.errors import TPAError
 
 IMAGES = [painted(seed) for seed in range(3)]
-CLASSES = 'cat; dog; tree'
+CLASSES = 'cat, dog, tree'
 
 
 @pytest.fixture(scope='module')
@@ -142,7 +142,7 @@ def test_bank_for_other_classes_is_refused(segmenter: Segmenter, tmp_path: Path)
     segmenter.adapt(IMAGES)
     segmenter.save_bank(tmp_path / 'bank.safetensors')
     with pytest.raises(TPAError, match='made with another'):
-        segmenter.with_classes('cat; dog; house').load_bank(tmp_path / 'bank.safetensors')
+        segmenter.with_classes('cat, dog, house').load_bank(tmp_path / 'bank.safetensors')
 
 
 def test_no_path_of_a_user_gets_into_a_bank(segmenter: Segmenter, tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_stream_has_no_end_and_reads_one_picture_at_a_time(segmenter: Segmenter)
 
 def test_other_classes_share_the_encoder(segmenter: Segmenter) -> None:
     segmenter.adapt(IMAGES)
-    other = segmenter.with_classes('a; b; c; d; e')
+    other = segmenter.with_classes('a, b, c, d, e')
     assert other._networks.encoder is segmenter._networks.encoder
     assert other.segment(IMAGES[0]).class_names == ('a', 'b', 'c', 'd', 'e')
     assert segmenter.class_names == ('cat', 'dog', 'tree') and segmenter.bank.images == 3

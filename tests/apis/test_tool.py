@@ -51,7 +51,7 @@ def test_folder_becomes_overlays_labels_comparisons_and_areas(
 ) -> None:
     out, bank = tmp_path / 'out', tmp_path / 'bank.safetensors'
     run_in_process(
-        'segment', folder, '--classes', 'cat; tv, television', '--host', config, '--out', out, '--save-bank', bank
+        'segment', folder, '--classes', 'cat, tv; television', '--host', config, '--out', out, '--save-bank', bank
     )
     for kind in ('overlays', 'labels', 'comparisons'):
         assert sorted(path.name for path in (out / kind).iterdir()) == ['0.png', '1.png']
@@ -65,14 +65,14 @@ def test_folder_becomes_overlays_labels_comparisons_and_areas(
 
 
 def test_saved_bank_and_pool_take_the_place_of_the_pictures(config: Path, folder: Path, tmp_path: Path) -> None:
-    common = [folder / '0.png', '--classes', 'cat; dog', '--host', config]
+    common = [folder / '0.png', '--classes', 'cat, dog', '--host', config]
     run_in_process('segment', *common, '--out', tmp_path / 'a', '--pool', folder, '--save-bank', tmp_path / 'bank')
     assert areas(tmp_path / 'a')['images'][0]['bank_images'] == 2
 
 
 def test_host_alone_has_no_bank_and_no_difference(config: Path, folder: Path, tmp_path: Path) -> None:
     run_in_process(
-        'segment', folder / '0.png', '--classes', 'cat; dog', '--host', config, '--no-tpa', '--out', tmp_path / 'out'
+        'segment', folder / '0.png', '--classes', 'cat, dog', '--host', config, '--no-tpa', '--out', tmp_path / 'out'
     )
     (entry,) = areas(tmp_path / 'out')['images']
     assert entry['changed'] == 0 and 'bank_images' not in entry
@@ -80,7 +80,9 @@ def test_host_alone_has_no_bank_and_no_difference(config: Path, folder: Path, tm
 
 def test_bank_grows_with_the_frames_of_a_video(config: Path, tmp_path: Path) -> None:
     video = write_video(tmp_path / 'clip.mp4', frames=6)
-    run_in_process('segment', video, '--classes', 'cat; dog', '--host', config, '--every', 2, '--out', tmp_path / 'out')
+    run_in_process(
+        'segment', video, '--classes', 'cat, dog', '--host', config, '--frame-stride', 2, '--out', tmp_path / 'out'
+    )
     (entry,) = areas(tmp_path / 'out')['videos']
     assert [frame['bank_images'] for frame in entry['frames']] == [1, 2, 3]
     assert entry['frames_per_second'] == 5
@@ -116,7 +118,7 @@ def test_what_a_user_can_mend_is_one_sentence(
     args: list[str], says: str, config: Path, folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture
 ) -> None:
     args = [arg.format(folder=folder) for arg in args]
-    said = fails(capfd, '--host', config, '--classes', 'cat; dog', '--out', tmp_path / 'out', *args)
+    said = fails(capfd, '--host', config, '--classes', 'cat, dog', '--out', tmp_path / 'out', *args)
     assert says in said
 
 

@@ -84,7 +84,7 @@ def test_rows_are_read_from_names() -> None:
     'text, said',
     [
         ('hots: {}', "Unknown section 'hots' in "),
-        ('backbones: {x: {titel: X}}', r"Unknown key 'titel' in backbones\.x of the catalog\. Keys: title, suite, "),
+        ('backbones: {x: {tite: X}}', r"Unknown key 'tite' in backbones\.x of the catalog\. Keys: title, suite, "),
         ('backbones: {x: {}}', r'Incomplete entry backbones\.x of the catalog .*title'),
         ('hosts: {sclip: {variants: {nobody: [vit-b16]}}}', r"Unknown variant 'nobody' in hosts\.sclip"),
         ('hosts: {', 'Cannot read the catalog file '),

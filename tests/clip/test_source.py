@@ -1,7 +1,8 @@
-"""CLIP models come from names, configs and files of every format, with the activation that their weights want."""
+"""CLIP models come from names, configs and files of every format; tag, model or option decide the activation."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -98,16 +99,21 @@ def test_models_with_their_own_text_class_are_loaded(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings('ignore:.*deprecated', 'ignore::torch.jit.TracerWarning')
-def test_archive_of_openai_is_loaded_with_quickgelu(tmp_path: Path) -> None:
+def test_archive_of_openai_is_loaded_with_quickgelu_only(tmp_path: Path) -> None:
     """OpenAI's files are TorchScript archives, and a GELU model would take them without a word."""
     model = open_clip.CLIP(**tiny_clip()).eval()
     tokens = open_clip.SimpleTokenizer()(['a cat'])
     model.register_buffer('input_resolution', torch.tensor(64))
     torch.jit.save(torch.jit.trace(model, (IMAGE, tokens), check_trace=False), tmp_path / 'tiny.pt')
-    source = CLIPSpec(tiny_clip(gelu=True), tmp_path / 'tiny.pt')
-    with torch.no_grad():
-        torch.testing.assert_close(features(source)[:, 0], model.visual(IMAGE), atol=1e-5, rtol=0)
-        torch.testing.assert_close(source.text_tower().encode_text(tokens), model.encode_text(tokens))
+    with pytest.raises(TPAError, match=r'tiny\.pt has weights of OpenAI, which need QuickGELU.*clip\.quick_gelu=True'):
+        CLIPSpec(tiny_clip(gelu=True), tmp_path / 'tiny.pt').tower()
+    for source in (
+        CLIPSpec(tiny_clip(), tmp_path / 'tiny.pt'),
+        CLIPSpec(tiny_clip(gelu=True), tmp_path / 'tiny.pt', quick_gelu=True),
+    ):
+        with torch.no_grad():
+            torch.testing.assert_close(features(source)[:, 0], model.visual(IMAGE), atol=1e-5, rtol=0)
+            torch.testing.assert_close(source.text_tower().encode_text(tokens), model.encode_text(tokens))
 
 
 @pytest.mark.parametrize(
@@ -130,14 +136,30 @@ def test_tag_of_the_weights_decides_the_activation(model: str, tag: str, quick: 
 
 
 @pytest.mark.parametrize('name', ['b16_openai.safetensors', 'vit_base.openai/snapshots/open_clip_model.safetensors'])
-def test_file_named_after_openai_wants_quickgelu(name: str, clip_weights: Callable[[int], str], tmp_path: Path) -> None:
+def test_name_of_a_file_decides_nothing(name: str, clip_weights: Callable[[int], str], tmp_path: Path) -> None:
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).symlink_to(clip_weights(16))
-    assert CLIPSpec(tiny_clip(gelu=True), tmp_path / name).quick_gelu
-    assert not CLIPSpec(tiny_clip(gelu=True), clip_weights(16)).quick_gelu
+    assert not CLIPSpec(tiny_clip(gelu=True), tmp_path / name).quick_gelu
+    assert CLIPSpec(tiny_clip(gelu=True), tmp_path / name, quick_gelu=True).quick_gelu
 
 
-def test_missing_weights_say_which_file_to_bring(weights_folder: Path) -> None:
+def test_option_decides_before_tag_and_model(weights_folder: Path) -> None:
+    (weights_folder / 'ViT-B-16.openai.safetensors').touch()
+    assert not CLIPSpec('ViT-B-16-quickgelu', 'openai', quick_gelu=False).quick_gelu
+    assert CLIPSpec.of({'model': 'ViT-B-16', 'quick_gelu': True}).quick_gelu
+
+
+def test_file_for_a_model_of_both_activations_is_warned_about(clip_weights: Callable[[int], str]) -> None:
+    with pytest.warns(UserWarning, match=r"ViT-B-16 has GELU\. If .*, or clip\.model='ViT-B-16-quickgelu'"):
+        assert not CLIPSpec('ViT-B-16', clip_weights(16)).quick_gelu
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        assert not CLIPSpec('ViT-B-16', clip_weights(16), quick_gelu=False).quick_gelu
+        assert CLIPSpec('ViT-B-16-quickgelu', clip_weights(16)).quick_gelu
+        assert not CLIPSpec(tiny_clip(gelu=True), clip_weights(16)).quick_gelu
+
+
+def test_missing_weights_say_which_file_to_download(weights_folder: Path) -> None:
     with pytest.raises(TPAError) as error:
         CLIPSpec('ViT-B-16', 'openai')
     sentence = str(error.value)
@@ -148,12 +170,14 @@ def test_missing_weights_say_which_file_to_bring(weights_folder: Path) -> None:
 @pytest.mark.parametrize(
     ('clip', 'sentence'),
     [
-        ({'model': 'ViT-B-61'}, "no model 'ViT-B-61': did you mean ViT-B-16"),
-        ({'model': 'ViT-B-16', 'pretrained': 'openia'}, r"a tag of ViT-B-16 \(openai, .* and 'openia' is not"),
-        ({'model': tiny_clip(), 'pretrained': 'openai'}, "must be a weights file, and 'openai' is not"),
+        ({'model': 'ViT-B-61'}, r"no model 'ViT-B-61'\. Did you mean ViT-B-16"),
+        ({'model': 'ViT-B-16', 'pretrained': 'openia'}, r"a tag of ViT-B-16 \(openai, .* file, not 'openia'"),
+        ({'model': tiny_clip(), 'pretrained': 'openai'}, "must be an existing weights file, not 'openai'"),
         ({'model': tiny_clip(), 'precision': 'half'}, "one of float32, float16, bfloat16, not 'half'"),
-        ({'model': {'embed_dim': 3}}, 'vision_cfg, text_cfg is missing'),
-        ({'name': 'ViT-B-16'}, r"not \['name'\]"),
+        ({'model': tiny_clip(), 'quick_gelu': 'yes'}, "one of None, True, False, not 'yes'"),
+        ({'model': {'embed_dim': 3}}, r'Missing in clip\.model: vision_cfg, text_cfg'),
+        ({'name': 'ViT-B-16'}, r'unknown option name\. Options: model, pretrained, precision, quick_gelu'),
+        ({'pretrained': 'openai'}, 'Wrong clip entry: model is missing'),
     ],
 )
 def test_wrong_clip_entries_are_refused_with_a_sentence(clip: dict, sentence: str) -> None:
@@ -174,7 +198,7 @@ def test_file_of_another_model_is_refused(clip_weights: Callable[[int], str], tm
     visual = safetensors.torch.load_file(clip_weights(16))
     visual = {name: tensor for name, tensor in visual.items() if name.startswith('visual.')}
     safetensors.torch.save_file(visual, tmp_path / 'visual.safetensors')
-    with pytest.raises(TPAError, match='holds no text tower'):
+    with pytest.raises(TPAError, match='has no text tower'):
         CLIP({'model': tiny_clip(), 'pretrained': tmp_path / 'visual.safetensors'}, class_names=['cat'])
 
 

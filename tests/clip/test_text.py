@@ -11,8 +11,7 @@ import pytest
 import safetensors.torch
 import torch
 
-from tests.helpers.golden import TOLERANCE, golden_file, golden_files, load, tiny_clip
-from tpa_mmseg.clip.names import ClassNames
+from tests.helpers.golden import TOLERANCE, golden_files, load, tiny_clip
 from tpa_mmseg.clip.source import CLIPSpec
 from tpa_mmseg.clip.text import IMAGENET_TEMPLATES, cache_dir, query_features, read_features
 from tpa_mmseg.errors import TPAError
@@ -114,37 +113,6 @@ def test_host_keeps_no_text_tower(source: CLIPSpec) -> None:
     host = SCLIP({'model': tiny_clip(), 'pretrained': source.path}, class_names=['cat', 'dog'])
     assert not any('token_embedding' in name for name, _ in host.named_parameters())
     assert host.text_features.shape == (2, 32)
-
-
-def test_names_may_come_in_files_and_lists(tmp_path: Path) -> None:
-    (tmp_path / 'names.txt').write_text('sky, wall,tree ; sea\nperson\ntv monitor, screen\n\n')
-    expected = (('sky', 'wall', 'tree', 'sea'), ('person',), ('tv monitor', 'screen'))
-    read = ClassNames.read(tmp_path / 'names.txt')
-    assert read.names == expected
-    assert read.query_to_class == [0, 0, 0, 0, 1, 2, 2]
-    assert ClassNames.read([['sky', 'wall', 'tree', 'sea'], 'person', ['tv monitor', 'screen']]).names == expected
-    assert ClassNames.read(['screen, or monitor']).names == (('screen, or monitor',),)
-
-
-def test_name_files_of_the_originals_are_read_as_they_read_them() -> None:
-    queries = load(golden_file('clip_hosts', 'queries.npz'))
-    for name, expected in (('names_syn', 'query_idx'), ('names_flat', 'query_idx_identity')):
-        read = ClassNames.read(golden_file('clip_hosts', f'{name}.txt'))
-        assert read.query_to_class == queries[expected].tolist()
-
-
-def test_class_without_a_name_is_refused(tmp_path: Path) -> None:
-    (tmp_path / 'names.txt').write_text('cat\n\ndog\n')
-    with pytest.raises(TPAError, match='no name for class 1'):
-        ClassNames.read(tmp_path / 'names.txt')
-    with pytest.raises(TPAError, match=r'missing\.txt cannot be read'):
-        ClassNames.read(tmp_path / 'missing.txt')
-
-
-def test_name_of_two_classes_is_warned_about_once() -> None:
-    with pytest.warns(UserWarning, match="'bed' names classes 0 and 2") as caught:
-        ClassNames.read([['sky', 'bed'], 'cat', 'bed'])
-    assert len(caught) == 1
 
 
 def test_wrong_number_of_names_is_refused(clip_weights: Callable[[int], str]) -> None:

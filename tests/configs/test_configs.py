@@ -160,8 +160,9 @@ def test_tpa_has_one_set_of_options_for_all() -> None:
         assert preprocessor.type == 'TPADataPreProcessor' and preprocessor.bgr_to_rgb
         assert preprocessor.mean == [122.771, 116.746, 104.094] and preprocessor.std == [68.501, 66.632, 70.323]
         model = MODELS.build(shrink(cfg).model)
-        assert (model.rule.k, model.rule.k_min, model.rule.k_min_scope, model.rule.per) == (2, 5, 'image', 'pixel')
-        assert (model.fusion.beta, model.fusion.center, model.fusion.rule) == (2.5, True, 'host')
+        rule = model.anchor_rule
+        assert (rule.k, rule.k_min, rule.k_min_scope, rule.per) == (2, 5, 'image', 'pixel')
+        assert (model.fusion.beta, model.fusion.center, model.fusion.decision) == (2.5, True, 'host')
 
 
 def test_models_that_configs_name_have_weights() -> None:

@@ -8,7 +8,7 @@ import torch
 from hypothesis import settings
 from torch import Tensor
 
-from tpa_mmseg.core import AnchorRule, DecisionRule, PrototypeBank
+from tpa_mmseg.core import ENCODER, Adapter, AnchorRule, DecisionRule, Evidence, Fusion, PrototypeBank, ScoreMap, decide
 
 #: Few and small examples: properties are checked on shapes, not on luck.
 few = settings(max_examples=25, deadline=None, derandomize=True)
@@ -58,3 +58,10 @@ def random_bank(num_classes: int, dim: int, uncovered: tuple[int, ...] = (), rul
         bank.sums[label] = 0
         bank.counts[label] = 0
     return bank
+
+
+def both_labels(host: ScoreMap, bank: PrototypeBank, phi: Tensor, **fusion) -> tuple[Tensor, Tensor]:
+    """(H, W) labels of the host alone and with TPA, from one sweep."""
+    adapter = Adapter(bank.prototypes(), Fusion(**fusion))
+    alone, (adapted,) = decide(Evidence(host, {ENCODER: phi}), [adapter])
+    return alone, adapted

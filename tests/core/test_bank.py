@@ -10,7 +10,8 @@ from torch.testing import assert_close
 from tpa_tools.benchmarking import direct
 
 from tests.core.cases import SHAPES, few, random_bank, random_scores
-from tpa_mmseg.core import AnchorRule, PrototypeBank, QueryScores
+from tpa_mmseg.core import ENCODER, AnchorRule, Evidence, PrototypeBank, QueryScores
+from tpa_mmseg.errors import TPAError
 
 CLASSES, DIM = 5, 12
 
@@ -136,8 +137,8 @@ def test_features_that_are_not_finite_are_refused_before_they_spoil_the_sums(und
     phi[0, 0, 0] = undefined
     bank = filled(images(1))
     before = bank.sums.clone()
-    with pytest.raises(ValueError, match='NaN or infinity'):
-        bank.update(scores, phi)
+    with pytest.raises(TPAError, match='features of photo.jpg contain NaN or infinity'):
+        bank.add(Evidence(scores, {ENCODER: phi}, 'photo.jpg'))
     assert torch.equal(bank.sums, before)
     assert bank.images == 1
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 from tpa_tools.benchmarking import direct
 
-from tests.core.cases import RULES, SHAPES, few, random_bank, random_scores
+from tests.core.cases import RULES, SHAPES, both_labels, few, random_bank, random_scores
 from tpa_mmseg.core import ClassProbabilities, DecisionRule, FusedScores, Fusion, Lookup, PrototypeBank, QueryScores
 
 DIM = 16
@@ -96,10 +96,10 @@ def test_beta_is_what_alpha_leaves_of_lambda(alpha, lambda_, beta):
 def test_both_labels_are_the_hosts_own_and_the_fused_ones(rule):
     classes = 2 if rule is BINARY else 6
     host = QueryScores(random_scores(classes, (5, 6)), (23, 27), rule=rule)
-    ours = fused(host, random_bank(classes, DIM), torch.randn(DIM, 4, 4))
-    alone, with_tpa = ours.both_labels()
+    bank, phi = random_bank(classes, DIM), torch.randn(DIM, 4, 4)
+    alone, with_tpa = both_labels(host, bank, phi)
     assert torch.equal(alone, host.labels())
-    assert torch.equal(with_tpa, ours.labels())
+    assert torch.equal(with_tpa, fused(host, bank, phi).labels())
     assert not torch.equal(alone, with_tpa)
 
 
@@ -129,11 +129,11 @@ def test_without_prototypes_or_weight_the_labels_are_the_hosts_bit_for_bit(kind,
     bank = PrototypeBank(host.num_classes, DIM)
     if without == 'alpha = 1':
         bank = random_bank(host.num_classes, DIM)
-    ours = fused(host, bank, torch.randn(DIM, 3, 2), alpha=0.5 if without == 'an empty bank' else 1.0, rule=decision)
-    alone, with_tpa = ours.both_labels()
+    phi, options = torch.randn(DIM, 3, 2), {'alpha': 0.5 if without == 'an empty bank' else 1.0, 'decision': decision}
+    alone, with_tpa = both_labels(host, bank, phi, **options)
     assert torch.equal(alone, host.labels())
     assert torch.equal(with_tpa, alone)
-    assert torch.equal(ours.labels(), alone)
+    assert torch.equal(fused(host, bank, phi, **options).labels(), alone)
 
 
 def test_alpha_one_keeps_the_hosts_labels_even_where_the_features_are_not_finite():
@@ -146,7 +146,7 @@ def test_fusion_by_argmax_ignores_the_hosts_thresholds():
     strict = QueryScores(scores, (20, 20), rule=DecisionRule(prob_thd=0.99, area_thd=0.9))
     assert not fused(strict, bank, phi).labels().any()
     plain = fused(QueryScores(scores, (20, 20)), bank, phi).labels()
-    assert torch.equal(fused(strict, bank, phi, rule='argmax').labels(), plain)
+    assert torch.equal(fused(strict, bank, phi, decision='argmax').labels(), plain)
 
 
 @pytest.mark.parametrize('undefined', [float('nan'), float('inf'), float('-inf')])
@@ -158,7 +158,7 @@ def test_a_pixel_without_a_distribution_keeps_the_hosts_label(rule, undefined):
     if undefined < 0:
         scores[:5, 2, 3] = undefined  # what is impossible stays so: only one class is left
     host = QueryScores(scores, (8, 8), rule=rule)
-    alone, with_tpa = fused(host, random_bank(6, DIM), torch.randn(DIM, 4, 4)).both_labels()
+    alone, with_tpa = both_labels(host, random_bank(6, DIM), torch.randn(DIM, 4, 4))
     for pixel in ((2, 3), (5, 6)):
         assert alone[pixel] == with_tpa[pixel]
 
@@ -166,8 +166,7 @@ def test_a_pixel_without_a_distribution_keeps_the_hosts_label(rule, undefined):
 def test_a_pixel_where_the_host_scores_nothing_keeps_the_hosts_label():
     values = torch.rand(6, 8, 8)
     values[:, 2, 3] = 0
-    ours = fused(ClassProbabilities(values, (8, 8)), random_bank(6, DIM), torch.randn(DIM, 4, 4))
-    alone, with_tpa = ours.both_labels()
+    alone, with_tpa = both_labels(ClassProbabilities(values, (8, 8)), random_bank(6, DIM), torch.randn(DIM, 4, 4))
     assert alone[2, 3] == with_tpa[2, 3] == 0
 
 
@@ -195,7 +194,7 @@ def test_a_bank_of_other_classes_is_refused():
         fused(host, random_bank(3, DIM), torch.randn(DIM, 2, 2))
 
 
-@pytest.mark.parametrize('wrong', [{'alpha': 1.2}, {'alpha': -0.1}, {'rule': 'vote'}])
+@pytest.mark.parametrize('wrong', [{'alpha': 1.2}, {'alpha': -0.1}, {'decision': 'vote'}])
 def test_an_option_out_of_range_is_named(wrong):
     with pytest.raises(ValueError, match='fusion.' + next(iter(wrong))):
         Fusion(**wrong)

@@ -7,8 +7,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from tests.core.cases import RULES, random_bank, random_scores
-from tpa_mmseg.core import AnchorRule, FusedScores, Fusion, Lookup, PrototypeBank, QueryScores, find_anchors
+from tests.core.cases import RULES, both_labels, random_bank, random_scores
+from tpa_mmseg.core import AnchorRule, PrototypeBank, QueryScores, find_anchors
 
 CLASSES, DIM, SIZE, GRID = 40, 48, (320, 256), (20, 16)
 PIXELS = SIZE[0] * SIZE[1]
@@ -40,8 +40,8 @@ def largest(work) -> int:
     return mode.elements
 
 
-def lookup() -> Lookup:
-    return Lookup(random_bank(CLASSES, DIM).prototypes(), torch.randn(DIM, *GRID), SIZE)
+def bank_and_features() -> tuple[PrototypeBank, torch.Tensor]:
+    return random_bank(CLASSES, DIM), torch.randn(DIM, *GRID)
 
 
 def test_the_measurement_sees_a_full_size_tensor():
@@ -53,7 +53,7 @@ def test_the_measurement_sees_a_full_size_tensor():
 def test_decoding_with_tpa_makes_nothing_of_full_size(rule):
     scores = random_scores(CLASSES + 1, GRID)
     host = QueryScores(scores, SIZE, [*range(CLASSES), CLASSES - 1], rule)
-    peak = largest(lambda: FusedScores(host, lookup(), Fusion()).both_labels())
+    peak = largest(lambda: both_labels(host, *bank_and_features()))
     # The labels themselves, and a band.
     assert peak <= max(PIXELS, 1 << 18)
     assert peak < CLASSES * PIXELS / 10
@@ -70,4 +70,4 @@ def test_anchors_and_bank_make_nothing_of_full_size(rule):
 def test_full_size_scores_are_decoded_without_a_copy_of_them():
     full = random_scores(CLASSES, SIZE)
     host = QueryScores(full, SIZE)
-    assert largest(lambda: FusedScores(host, lookup(), Fusion()).both_labels()) < full.numel() / 4
+    assert largest(lambda: both_labels(host, *bank_and_features())) < full.numel() / 4

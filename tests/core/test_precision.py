@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from tests.core.cases import random_bank, random_scores
+from tests.core.cases import both_labels, random_bank, random_scores
 from tpa_mmseg.core import AnchorRule, FusedScores, Fusion, Lookup, PrototypeBank, QueryScores, axis_taps
 
 CLASSES, DIM, SIZE = 5, 32, (30, 41)
@@ -24,11 +24,12 @@ def inputs():
 def decode(scores, phi, bank):
     """Everything that a test image and a pool image go through."""
     host = QueryScores(scores, SIZE, [0, 1, 1, 2, 3])
-    lookup = Lookup(bank_of_four(bank).prototypes(), phi, SIZE)
+    four = bank_of_four(bank)
+    lookup = Lookup(four.prototypes(), phi, SIZE)
     pool = PrototypeBank(4, DIM)
     pool.update(host, phi)
     fused = FusedScores(host, lookup, Fusion())
-    return *fused.both_labels(), fused.probabilities(), lookup.band(0, SIZE[0]), pool.sums
+    return *both_labels(host, four, phi), fused.probabilities(), lookup.band(0, SIZE[0]), pool.sums
 
 
 def bank_of_four(bank):

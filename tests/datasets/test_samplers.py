@@ -12,7 +12,7 @@ from tpa_mmseg.errors import TPAError
 
 def batches(images: int, size: int, rank: int, world: int, monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     """What a rank's data loader gives."""
-    monkeypatch.setattr('tpa_mmseg.datasets.whole_batches.get_dist_info', lambda: (rank, world))
+    monkeypatch.setattr('tpa_mmseg.datasets.samplers.get_dist_info', lambda: (rank, world))
     sampler = DATA_SAMPLERS.build(
         {'type': 'WholeBatchSampler', 'batch_size': size, 'dataset': range(images), 'seed': 3}
     )

@@ -12,6 +12,8 @@ from mmengine.runner import Runner
 from mmengine.structures import PixelData
 from PIL import Image
 
+from tpa_mmseg.core import PrototypeBank
+
 # mmengine keeps its loggers by the name of the run.
 _RUNS = count()
 
@@ -23,16 +25,13 @@ class NoisyTruth(BaseModel):
 
     Args:
         with_host: Whether it is TPA, with the host's labels beside its own, or a plain segmentor.
-        bank: What ``bank_summary`` gives.
+        bank: The bank in use.
     """
 
-    def __init__(self, with_host: bool = True, bank: dict | None = None) -> None:
+    def __init__(self, with_host: bool = True, bank: PrototypeBank | None = None) -> None:
         super().__init__()
         self.with_host = with_host
         self.bank = bank
-
-    def bank_summary(self) -> dict | None:
-        return self.bank
 
     def forward(self, inputs, data_samples, mode='predict'):
         for sample in data_samples:

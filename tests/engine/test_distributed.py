@@ -37,7 +37,7 @@ def test_several_ranks_give_the_same_bank_and_numbers(world, ranks):
     assert one.images == many.images and one.pool == many.pool and one.fingerprint == many.fingerprint
     torch.testing.assert_close(many.sums, one.sums, rtol=1e-6, atol=1e-6)
     alone, together = results(world / 'ranks1'), results(work_dir)
-    for part in ('host', 'tpa', 'delta', 'per_class'):
+    for part in ('host', 'tpa', 'gain', 'per_class'):
         assert alone[part] == together[part]
 
 
@@ -87,8 +87,8 @@ def test_a_full_disk_ends_in_a_sentence_and_leaves_nothing(world, tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 
     script = (
-        'import sys; from tpa_mmseg.core import PrototypeBank; from tpa_mmseg.engine.cli import run_tool; '
-        'run_tool(lambda: PrototypeBank(100, 768).save(sys.argv[1]))'
+        'import sys; from tpa_mmseg.core import PrototypeBank; from tpa_tools.command import run_tool; '
+        'run_tool(PrototypeBank(100, 768).save, sys.argv[1])'
     )
     path = tmp_path / 'bank.safetensors'
     command = [sys.executable, '-c', script, str(path)]

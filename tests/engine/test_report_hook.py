@@ -6,21 +6,22 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 from mmengine.config import Config
 
 from tests.engine.noisy_run import NoisyTruth, run, write_images
-from tpa_mmseg.engine.report_hook import with_bank
+from tpa_mmseg.core import PrototypeBank
 from tpa_mmseg.errors import TPAError
+from tpa_mmseg.evaluation import with_bank
 
 REPORT = [dict(type='ReportHook')]
-BANK = {
-    'path': 'bank.safetensors',
-    'images': 3,
-    'classes_covered': 2,
-    'num_classes': 3,
-    'anchors': 12,
-    'anchors_per_class': [7, 0, 5],
-}
+
+
+def bank() -> PrototypeBank:
+    """A bank of three images in which the second class has no anchors."""
+    bank = PrototypeBank(3, 4)
+    bank.images, bank.counts = 3, torch.tensor([7, 0, 5])
+    return bank
 
 
 def strict_json(path: Path) -> dict:
@@ -32,14 +33,14 @@ def strict_json(path: Path) -> dict:
 
 def test_results_hold_both_scores_the_bank_and_the_anchors_of_each_class(tmp_path):
     write_images(tmp_path)
-    run(tmp_path, NoisyTruth(bank=BANK), REPORT)
+    run(tmp_path, NoisyTruth(bank=bank()), REPORT)
     results = strict_json(tmp_path / 'work' / 'results.json')
-    assert set(results) == {'host', 'tpa', 'delta', 'per_class', 'bank', 'seconds_per_image', 'config'}
+    assert set(results) == {'host', 'tpa', 'gain', 'per_class', 'bank', 'seconds_per_image', 'config'}
     assert results['seconds_per_image'] > 0
     # One and two of eleven labeled rows are wrong.
-    assert (results['host']['aAcc'], results['tpa']['aAcc'], results['delta']['aAcc']) == (81.82, 90.91, 9.09)
+    assert (results['host']['aAcc'], results['tpa']['aAcc'], results['gain']['aAcc']) == (81.82, 90.91, 9.09)
     assert [entry['anchors'] for entry in results['per_class']] == [7, 0, 5]
-    assert results['bank'] == {key: value for key, value in BANK.items() if key != 'anchors_per_class'}
+    assert results['bank'] == {'path': None, 'images': 3, 'classes_covered': 2, 'num_classes': 3, 'anchors': 12}
     assert results['config'] is None
     assert sum(entry['support'] for entry in results['per_class']) == 3 * 11 * 16
     assert [path.name for path in (tmp_path / 'work').glob('*result*')] == ['results.json']
@@ -56,7 +57,7 @@ def test_plain_segmentor_has_no_tpa_part(tmp_path):
 
 def test_tables_are_logged_once_with_the_place_of_the_results(tmp_path):
     write_images(tmp_path)
-    runner = run(tmp_path, NoisyTruth(bank=BANK), REPORT)
+    runner = run(tmp_path, NoisyTruth(bank=bank()), REPORT)
     log = next(Path(runner.log_dir).glob('*.log')).read_text(encoding='utf-8')
     assert log.count('| Class  | Host IoU | TPA IoU |') == 1
     assert log.count('| Gain | +9.09 |') == 1
@@ -104,9 +105,10 @@ def test_full_disk_is_one_sentence_and_keeps_the_results_of_before(tmp_path, mon
     assert (tmp_path / 'work' / 'results.json').read_text(encoding='utf-8') == before
 
 
-def test_folding_in_a_bank_leaves_the_report_as_it_was():
-    report = {'per_class': [{'name': 'a'}, {'name': 'b'}]}
-    folded = with_bank(report, {'images': 1, 'anchors_per_class': [3, 4]})
-    assert folded == {'per_class': [{'name': 'a', 'anchors': 3}, {'name': 'b', 'anchors': 4}], 'bank': {'images': 1}}
-    assert report == {'per_class': [{'name': 'a'}, {'name': 'b'}]}
+def test_adding_a_bank_leaves_the_report_as_it_was():
+    report = {'per_class': [{'name': name} for name in 'abc']}
+    added = with_bank(report, bank(), Path('bank.safetensors'))
+    assert [entry['anchors'] for entry in added['per_class']] == [7, 0, 5]
+    assert added['bank']['path'] == 'bank.safetensors'
+    assert report == {'per_class': [{'name': name} for name in 'abc']}
     assert with_bank(report, None)['bank'] is None

@@ -56,7 +56,7 @@ def test_gain_is_the_difference_of_the_printed_numbers():
     scores = evaluate(metric, [random_sample(seed) for seed in range(5)])
     report = metric.report
     for name in ('aAcc', 'mIoU', 'mAcc'):
-        assert report['delta'][name] == round(report['tpa'][name] - report['host'][name], 2) == scores[f'gain_{name}']
+        assert report['gain'][name] == round(report['tpa'][name] - report['host'][name], 2) == scores[f'gain_{name}']
     for entry in report['per_class'][:4]:
         assert entry['gain'] == round(entry['tpa_iou'] - entry['host_iou'], 2)
     assert scores['gain_mIoU'] > 0
@@ -76,7 +76,7 @@ def test_image_without_any_labeled_pixel_gives_null_scores():
     with pytest.warns(RuntimeWarning, match='Mean of empty slice'):
         evaluate(metric, [sample(nothing * 0, nothing, nothing * 0)])
     assert metric.report['host'] == {'aAcc': None, 'mIoU': None, 'mAcc': None}
-    assert metric.report['delta'] == {'aAcc': None, 'mIoU': None, 'mAcc': None}
+    assert metric.report['gain'] == {'aAcc': None, 'mIoU': None, 'mAcc': None}
 
 
 def test_support_counts_the_labeled_pixels_of_the_truth():
@@ -100,7 +100,7 @@ def test_same_labels_gain_nothing():
     labels = torch.randint(4, (6, 6))
     metric = HostTPAMetric()
     evaluate(metric, [sample(labels, torch.randint(4, (6, 6)), labels.clone())])
-    assert set(metric.report['delta'].values()) == {0.0}
+    assert set(metric.report['gain'].values()) == {0.0}
 
 
 def test_image_of_one_row_is_scored():
@@ -136,7 +136,7 @@ def test_truth_of_another_size_is_one_sentence_that_names_the_sizes():
 @pytest.mark.parametrize('label', [5, 254, -1])
 def test_truth_with_a_label_beyond_the_classes_is_refused(label):
     truth = torch.tensor([[0, label]])
-    with pytest.raises(TPAError, match=rf'x\.jpg has label {label}, but the dataset names 5 classes'):
+    with pytest.raises(TPAError, match=rf'x\.jpg has label {label}, but the dataset has 5 classes'):
         evaluate(HostTPAMetric(), [sample(torch.zeros(1, 2).long(), truth, img_path='x.jpg')])
 
 
@@ -203,7 +203,7 @@ def test_summary_shows_both_columns_the_gain_and_the_anchors():
     cells = [cell.strip() for cell in row.strip('|').split('|')]
     scores = [f'{entry["host_iou"]:.2f}', f'{entry["tpa_iou"]:.2f}', f'{entry["gain"]:+.2f}']
     assert cells == ['wall', *scores, str(entry['support']), '12,345']
-    assert f'{metric.report["delta"]["mIoU"]:+.2f}' in text.splitlines()[-2]
+    assert f'{metric.report["gain"]["mIoU"]:+.2f}' in text.splitlines()[-2]
 
 
 def test_summary_without_tpa_has_one_column_of_scores():

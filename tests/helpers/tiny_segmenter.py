@@ -30,7 +30,7 @@ def tiny_config(kind: str = 'SCLIP', **host) -> Config:
     )
 
 
-def tiny_segmenter(classes='cat; dog; tree', **options) -> Segmenter:
+def tiny_segmenter(classes='cat, dog, tree', **options) -> Segmenter:
     return Segmenter(classes, tiny_config(), progress=False, **options)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import json
 import os
 import subprocess
@@ -54,14 +54,7 @@ def write_config(folder: Path, pool: int = 5, name: str = 'config.py', **changes
 
 def run_in_process(tool: str, *args) -> None:
     """Runs a tool's main as the command line would, errors included (SystemExit), without a new interpreter."""
-    spec = importlib.util.spec_from_file_location(f'tool_{tool}', ROOT / 'tools' / f'{tool}.py')
-    module = importlib.util.module_from_spec(spec)
-    before, sys.argv = sys.argv, [str(ROOT / 'tools' / f'{tool}.py'), *map(str, args)]
-    try:
-        spec.loader.exec_module(module)
-        module.run_tool(module.main)
-    finally:
-        sys.argv = before
+    importlib.import_module(f'tpa_tools.{tool}').main([str(arg) for arg in args])
 
 
 def run_ranks(ranks: int, tool: str, *args, **kwargs) -> subprocess.CompletedProcess:

@@ -137,7 +137,8 @@ def test_a_host_runs_inside_a_tpa_segmentor(build: Build) -> None:
     raw = [(image * 60 + 120).clamp(0, 255).byte() for image in images((48, 64), (37, 53))]
     data = {'inputs': raw, 'data_samples': samples((48, 64), (37, 53))}
     bank = model.new_bank()
-    model.adapt(data, bank)
+    for evidence, _ in model.look(data):
+        bank.add(evidence)
     assert bank.counts.sum() == 48 * 64 + 37 * 53
     alone = model.host.test_step(data)
     labels = [result.pred_sem_seg.data.clone() for result in alone]

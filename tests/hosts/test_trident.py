@@ -253,13 +253,13 @@ def test_a_file_that_does_not_fit_is_not_used(case: str, tmp_path: Path, folder:
         ({'slide_crop': 112, 'proxy': vit(32, False)}, "the proxy's, 32, not 112"),
         ({'slide_stride': 40}, "slide_stride must be a multiple of CLIP's patch, 16, not 40"),
         ({'padding': 56}, 'cannot pad them'),
-        ({'refinement': {'iou': 0.9}}, 'refinement takes coarse_thresh, .* not iou'),
+        ({'refinement': {'iou': 0.9}}, "refinement has no option 'iou'. Options: coarse_thresh, "),
         ({'refinement': {'mask_prompt': '2d'}}, 'refinement.mask_prompt must be one of 3d, 4d'),
         ({'refinement': {}, 'area_thd': 0.1}, 'leave area_thd or refinement out'),
         ({'sam': {'model': 'vit_x'}}, 'sam.model must be one of vit_b, vit_l, vit_h'),
         ({'sam': {'model': 'vit_b', 'weights': 'x'}}, 'not weights'),
         ({'sam': {'model': 'vit_b', 'precision': 'int8'}}, 'sam.precision must be one of'),
-        ({'sam': {'model': {'depth': 3}}}, 'sam.model as a dict gives the dimensions'),
+        ({'sam': {'model': {'depth': 3}}}, "sam.model is wrong: .*missing 3 required .* 'embed_dim'"),
         ({'sam': {'model': TINY_SAM}}, 'set sam.checkpoint to a file'),
         ({'sam': {'model': {**TINY_SAM, 'depth': 3}}}, 'The last block of SAM, 2, must be among'),
     ],
@@ -271,9 +271,10 @@ def test_options_that_cannot_be_are_refused(options: dict, sentence: str, folder
 
 def test_a_missing_checkpoint_is_named(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('TPA_WEIGHTS', str(tmp_path))
-    with pytest.raises(TPAError, match=rf'There is no SAM checkpoint {tmp_path}/sam_vit_l_0b3195.pth: bring sam_vit_l'):
+    missing = f'There is no SAM checkpoint {tmp_path}/sam_vit_l_0b3195.pth'
+    with pytest.raises(TPAError, match=rf'{missing}: download http\S+/sam_vit_l_0b3195\.pth and save it there'):
         tiny_host(folder, sam={'model': 'vit_l'})
-    with pytest.raises(TPAError, match='There is no SAM checkpoint elsewhere.pth: bring sam_vit_b_01ec64.pth'):
+    with pytest.raises(TPAError, match=r'There is no SAM checkpoint elsewhere.pth: download http\S+/sam_vit_b_01ec64'):
         tiny_host(folder, sam={'checkpoint': 'elsewhere.pth'})
 
 

@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 import torch
 
-from tpa_mmseg.core import ClassProbabilities, DecisionRule, FusedScores, Fusion, Lookup, Prototypes, QueryScores
+from tpa_mmseg.core import (
+    ENCODER,
+    Adapter,
+    ClassProbabilities,
+    DecisionRule,
+    Evidence,
+    FusedScores,
+    Fusion,
+    Labels,
+    Prototypes,
+    QueryScores,
+    decide,
+)
 from tpa_mmseg.hosts.trident.refined_scores import RefinedScores
 from tpa_mmseg.hosts.trident.regions import find_regions
 
@@ -36,11 +48,15 @@ def full_map(coarse: QueryScores, maps: torch.Tensor, failed: torch.Tensor) -> t
     return torch.maximum(scores, coarse.probabilities() * coarse.mass * failed)
 
 
-def fused(scores: RefinedScores, beta: float = 2.5, rule: str = 'host', covered: bool = True) -> FusedScores:
+def adapted(
+    scores: RefinedScores, beta: float = 2.5, decision: str = 'host', covered: bool = True
+) -> tuple[FusedScores, Labels]:
+    """The fused scores, and the labels from one sweep."""
     vectors = torch.nn.functional.normalize(torch.randn(4, 8), dim=1)
     prototypes = Prototypes(vectors * covered, torch.full((4,), covered))
-    fusion = Fusion(alpha=0.5, lambda_=2 * beta, rule=rule)
-    return FusedScores(scores, Lookup(prototypes, torch.randn(8, 6, 9), SIZE), fusion)
+    adapter = Adapter(prototypes, Fusion(alpha=0.5, lambda_=2 * beta, decision=decision))
+    evidence = Evidence(scores, {ENCODER: torch.randn(8, 6, 9)})
+    return adapter.fuse(evidence), decide(evidence, [adapter])
 
 
 def test_probabilities_are_the_refined_map_divided_by_its_sum_and_coarse_elsewhere() -> None:
@@ -64,26 +80,25 @@ def test_labels_are_those_of_the_masks_and_the_hosts_own_elsewhere() -> None:
     assert (best != expected)[in_masks].any() and (best != expected)[~in_masks].any()
 
 
-@pytest.mark.parametrize('rule', ['host', 'argmax'])
+@pytest.mark.parametrize('decision', ['host', 'argmax'])
 @pytest.mark.parametrize('nothing', ['empty bank', 'beta = 0'])
-def test_a_lookup_that_adds_nothing_leaves_the_labels_unchanged(nothing: str, rule: str) -> None:
+def test_a_lookup_that_adds_nothing_leaves_the_labels_unchanged(nothing: str, decision: str) -> None:
     scores = RefinedScores(coarse_scores(), CLASSES, *refined_maps())
-    with_tpa = fused(scores, beta=0.0 if nothing == 'beta = 0' else 2.5, rule=rule, covered=nothing != 'empty bank')
+    beta, covered = 0.0 if nothing == 'beta = 0' else 2.5, nothing != 'empty bank'
+    with_tpa, (host, (labels,)) = adapted(scores, beta, decision, covered)
     assert torch.equal(with_tpa.labels(), scores.labels())
-    host, labels = with_tpa.both_labels()
     assert torch.equal(host, scores.labels()) and torch.equal(labels, scores.labels())
 
 
 def test_a_lookup_changes_labels_in_masks_only_where_it_changes_the_best_class() -> None:
     coarse, (maps, failed) = coarse_scores(), refined_maps()
     scores = RefinedScores(coarse, CLASSES, maps, failed)
-    with_tpa = fused(scores)
+    with_tpa, (host, (labels,)) = adapted(scores)
     before, after = scores.log_band(0, SIZE[0]).argmax(0), with_tpa.log_band(0, SIZE[0]).argmax(0)
     in_masks = maps.sum(0) > 0
     expected = torch.where(before == after, scores.labels(), after)
     assert (before != after)[in_masks].any()
     assert torch.equal(with_tpa.labels()[in_masks], expected[in_masks])
-    host, labels = with_tpa.both_labels()
     assert torch.equal(host, scores.labels()) and torch.equal(labels, with_tpa.labels())
     # Elsewhere the threshold applies to the fused scores.
     best = (with_tpa.probabilities() * coarse.mass).amax(0)
@@ -91,7 +106,7 @@ def test_a_lookup_changes_labels_in_masks_only_where_it_changes_the_best_class()
 
 
 def test_plain_argmax_knows_no_labels_of_the_host() -> None:
-    with_tpa = fused(RefinedScores(coarse_scores(), CLASSES, *refined_maps()), rule='argmax')
+    with_tpa, _ = adapted(RefinedScores(coarse_scores(), CLASSES, *refined_maps()), decision='argmax')
     assert torch.equal(with_tpa.labels(), with_tpa.log_band(0, SIZE[0]).argmax(0))
 
 

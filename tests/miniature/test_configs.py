@@ -36,7 +36,7 @@ def test_model_is_built_with_the_committed_weights_and_has_the_classes_of_its_da
     cfg = load(name)
     model = MODELS.build(cfg.model)
     model.set_classes(DATASETS.build(cfg.test_dataloader.dataset).metainfo)
-    assert model.rule.k == 2.0 and model.rule.k_min == 5
+    assert model.anchor_rule.k == 2.0 and model.anchor_rule.k_min == 5
     assert cfg.model.fusion == {'alpha': 0.5, 'lambda_': 5.0, 'center': True}
 
 

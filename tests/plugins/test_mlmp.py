@@ -176,7 +176,8 @@ def test_tpa_around_it_leaves_weights_and_gradients_alone() -> None:
     before = weights(model)
     raw = [(image * 60 + 120).clamp(0, 255).byte() for image in images((48, 64))]
     bank = model.new_bank()
-    model.adapt({'inputs': raw, 'data_samples': None}, bank)
+    for evidence, _ in model.look({'inputs': raw, 'data_samples': None}):
+        bank.add(evidence)
     model.set_bank(bank)
     (result,) = model.test_step({'inputs': raw, 'data_samples': None})
     assert torch.equal(result.host_sem_seg.data, model.host.test_step({'inputs': raw})[0].pred_sem_seg.data)

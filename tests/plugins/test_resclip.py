@@ -168,7 +168,7 @@ def test_fingerprint_knows_the_options() -> None:
         (CLIP, {}, r'rcs\.blocks must name blocks before the last, 0 to 1 in this CLIP'),
         (CLIP, {'rcs': {'blocks': [2]}}, r'rcs\.blocks must name'),
         (CLIP, {'rcs': {'blocks': []}}, r'rcs\.blocks must name'),
-        (CLIP, {'rcs': {'lambda': 0.3}}, r"rcs of ResCLIP takes scale, weight, blocks, not \['lambda'\]"),
+        (CLIP, {'rcs': {'lambda': 0.3}}, "ResCLIP.rcs has no option 'lambda'. Options: scale, weight, blocks"),
         (CLIP, {'sfr': {'connectivity': 'none'}}, r"'partial', 'full' or None, not 'none'"),
         (MaskCLIP, {'rcs': False}, 'this MaskCLIP has none'),
         (ProxyCLIP, {'rcs': False}, 'this ProxyCLIP has none'),

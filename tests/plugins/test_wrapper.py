@@ -53,7 +53,7 @@ def test_a_plugin_takes_the_hosts_classes_and_pixels(kind: type[Host]) -> None:
 
 @pytest.mark.parametrize('kind', [T3A, TENT])
 def test_a_stream_is_refused_on_several_ranks(kind: type[Host], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('tpa_mmseg.plugins.around.get_world_size', lambda: 2)
+    monkeypatch.setattr('tpa_mmseg.plugins.wrapper.get_world_size', lambda: 2)
     host = {**clip_options(), 'type': 'SCLIP'}
     with pytest.raises(TPAError, match="run it on one rank, or set reset='image'"):
         kind(host, reset='stream').predict(images((48, 64)))

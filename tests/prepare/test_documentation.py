@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import re
 import shlex
+from pathlib import Path
 
 import pytest
+from tpa_tools import prepare
 
 from tests.helpers.world import ROOT
 from tpa_mmseg import catalog
-from tpa_mmseg.prepare import LAYOUTS
+from tpa_mmseg.prepare import LAYOUTS, WORKERS
 
 PAGES = ('docs/data.md', 'data/README.md')
 COMMANDS = [
@@ -21,18 +23,20 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize('command', COMMANDS)
-def test_a_command_of_the_documentation_is_understood(command, monkeypatch):
+def test_a_command_of_the_documentation_is_understood(command):
     tool, *arguments = shlex.split(command)
-    spec = importlib.util.spec_from_file_location('tool', ROOT / tool)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    monkeypatch.setattr('sys.argv', [tool, *arguments])
-    parsed = module.parse_args()
+    parsed = importlib.import_module(f'tpa_tools.{Path(tool).stem}').parse_args(arguments)
     for config in getattr(parsed, 'configs', []):
         assert (ROOT / config).is_file()
 
 
+def test_the_tool_names_the_archives_of_the_layouts():
+    layouts = {name: (layout.benchmarks, layout.archives) for name, layout in LAYOUTS.items()}
+    assert layouts == prepare.DATASETS
+    assert prepare.WORKERS == WORKERS
+
+
 def test_every_data_set_and_every_model_is_in_the_documentation():
     page = (ROOT / 'docs/data.md').read_text('utf-8')
-    assert {command.split()[1] for command in COMMANDS} >= {*LAYOUTS, 'check', 'list', 'fetch'}
+    assert {command.split()[1] for command in COMMANDS} >= {*LAYOUTS, 'check', 'list', 'download'}
     assert all(f'`{name}.' in page for name in catalog.shipped().weights)

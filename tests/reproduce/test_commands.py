@@ -24,7 +24,7 @@ def finish(work_dir: Path, base: float, tpa: float, **settings) -> RunFolder:
     folder = RunFolder.of(plan('main')[0], work_dir)
     folder.path.mkdir(parents=True)
     scores = Scores(90.0, tpa, 80.0), Scores(0.0, round(tpa - base, 2), 0.0)
-    variant = replace(VARIANT, tpa=scores[0], delta=scores[1])
+    variant = replace(VARIANT, tpa=scores[0], gain=scores[1])
     replace(RESULT, host=Scores(90.0, base, 80.0), variants=(variant,), **settings).save(folder.results)
     return folder
 

@@ -25,7 +25,7 @@ VARIANT = VariantResult(
     key='full',
     value=1.0,
     tpa=Scores(90.0, 60.0, 70.0),
-    delta=Scores(1.0, 2.0, None),
+    gain=Scores(1.0, 2.0, None),
     per_class=(ClassScore('sky', 50.0, 52.0, 2.0, 123, 7), ClassScore('moon', None, None, None, 0)),
     bank=BankInfo(4, 1, 2, 7, 100),
 )

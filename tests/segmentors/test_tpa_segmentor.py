@@ -16,8 +16,10 @@ from tests.helpers.world import SIZE, make_world
 from tpa_mmseg.core import AnchorRule, Fusion, Lookup, PrototypeBank
 from tpa_mmseg.core.fusion import FusedScores
 from tpa_mmseg.datasets import PoolOptions, build_pool
+from tpa_mmseg.encoders import PixelNormalization
 from tpa_mmseg.engine.bank_builder import build_bank
 from tpa_mmseg.errors import TPAError
+from tpa_mmseg.evaluation import with_bank
 
 init_default_scope('mmseg')
 
@@ -74,7 +76,7 @@ def test_a_bank_changes_labels_as_the_core_says(cfg, images, pool):
     model.set_bank(build_bank(model, pool))
     data = model.data_preprocessor(pseudo_collate(copy.deepcopy(images)))
     for image, scores, sample in zip(data['inputs'], model.host.score_maps(**data), run(model, images), strict=True):
-        phi = model.encode(image, None)
+        phi = model.encoder(image, PixelNormalization.of(model.data_preprocessor))
         fused = FusedScores(scores, Lookup(model.bank.prototypes(), phi, scores.size), Fusion())
         assert torch.equal(sample.pred_sem_seg.data[0], fused.labels())
         assert not torch.equal(sample.pred_sem_seg.data, sample.host_sem_seg.data)
@@ -103,7 +105,7 @@ def test_images_of_different_sizes_in_one_batch(cfg, images, pool):
 def test_per_image_prototypes_need_no_pool(cfg, images):
     model = model_of(cfg, bank_scope='image')
     data = model.data_preprocessor(pseudo_collate(copy.deepcopy(images[:1])))
-    scores, phi = model.host.score_maps(**data)[0], model.encode(data['inputs'][0], None)
+    scores, phi = model.host.score_maps(**data)[0], model.extract_feat(data['inputs'])[0]
     bank = PrototypeBank(model.num_classes, model.encoder.dim)
     bank.update(scores, phi)
     expected = FusedScores(scores, Lookup(bank.prototypes(), phi, scores.size), Fusion()).labels()
@@ -124,26 +126,28 @@ def test_any_registered_segmentor_is_wrapped_by_naming_it(cfg, images):
     assert run(model, images[:1])[0].pred_sem_seg.data.shape == (1, *SIZE)
 
 
-def test_the_feature_cache_does_not_change_numbers(cfg, images, pool):
+def test_the_evidence_cache_does_not_change_numbers(cfg, images, pool):
     banks, labels = [], []
     for limit in (1, 10**9):
-        model = model_of(cfg, feature_cache=limit)
+        model = model_of(cfg, evidence_cache=limit)
         banks.append(build_bank(model, pool))
         model.set_bank(banks[-1])
         labels.append([sample.pred_sem_seg.data for sample in run(model, images)])
-    assert model._cache.used > 0
+    assert len(model._cache) == len(pool)
     assert torch.equal(banks[0].sums, banks[1].sums)
     assert all(torch.equal(a, b) for a, b in zip(*labels, strict=True))
 
 
-def test_a_cached_image_is_encoded_once(cfg, images, pool, monkeypatch):
-    model = model_of(cfg, feature_cache=10**9)
+def test_a_cached_image_goes_through_the_networks_once(cfg, images, pool, monkeypatch):
+    model = model_of(cfg, evidence_cache=10**9)
     calls = []
-    forward = type(model.encoder).forward
-    monkeypatch.setattr(type(model.encoder), 'forward', lambda *args: calls.append(1) or forward(*args))
+    for kind, method in ((type(model.encoder), 'forward'), (type(model.host), 'score_maps')):
+        original = getattr(kind, method)
+        monkeypatch.setattr(kind, method, lambda *args, _run=original: calls.append(1) or _run(*args))
     model.set_bank(build_bank(model, pool))
+    assert len(calls) == 2 * len(pool)
     run(model, images)
-    assert len(calls) == len(pool)
+    assert len(calls) == 2 * len(pool)
 
 
 def test_the_ablations_change_the_bank(cfg, pool):
@@ -163,7 +167,7 @@ def test_a_saved_bank_is_loaded_by_the_config(cfg, images, pool, tmp_path):
     loaded = model_of(cfg, bank=str(tmp_path / 'bank.safetensors'))
     for a, b in zip(run(model, images), run(loaded, images), strict=True):
         assert torch.equal(a.pred_sem_seg.data, b.pred_sem_seg.data)
-    assert json.dumps(loaded.bank_summary())
+    assert json.dumps(with_bank({'per_class': [{}] * 14}, loaded.bank, loaded.bank_file))
 
 
 @pytest.mark.parametrize('other', ['host', 'encoder', 'classes'])
@@ -194,7 +198,7 @@ def test_an_unknown_host_or_encoder_is_answered_with_the_known_ones(cfg, part):
 
 
 def test_wrong_options_are_named(cfg):
-    with pytest.raises(TPAError, match='model.anchors in the config is wrong'):
+    with pytest.raises(TPAError, match="model.anchors has no option 'kk'"):
         model_of(cfg, anchors=dict(kk=2))
     with pytest.raises(TPAError, match='alpha must be between 0 and 1'):
         model_of(cfg, fusion=dict(alpha=2))
@@ -214,7 +218,7 @@ def test_nothing_is_trainable_and_nothing_changes(cfg, images, pool):
     assert not any(parameter.requires_grad for parameter in model.parameters())
     assert not any(module.training for module in model.modules())
     torch.testing.assert_close(model.state_dict(), before, rtol=0, atol=0)
-    assert model.rule == AnchorRule()
+    assert model.anchor_rule == AnchorRule()
 
 
 def test_mmsegs_init_model_accepts_the_config(cfg, images):

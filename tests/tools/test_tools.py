@@ -35,9 +35,9 @@ def fails(capfd, tool, *args) -> str:
 
 def test_host_and_tpa_are_scored_in_one_pass(world):
     report = results(world / 'first')
-    assert set(report) == {'host', 'tpa', 'delta', 'per_class', 'bank', 'seconds_per_image', 'config'}
+    assert set(report) == {'host', 'tpa', 'gain', 'per_class', 'bank', 'seconds_per_image', 'config'}
     assert report['tpa']['mIoU'] > report['host']['mIoU'] > 50
-    assert report['delta']['mIoU'] == pytest.approx(report['tpa']['mIoU'] - report['host']['mIoU'], abs=1e-6)
+    assert report['gain']['mIoU'] == pytest.approx(report['tpa']['mIoU'] - report['host']['mIoU'], abs=1e-6)
     assert [row['name'] for row in report['per_class']][:2] == ['grass', 'water']
     assert {'host_iou', 'tpa_iou', 'support'} <= set(report['per_class'][0])
     assert report['bank']['images'] == 5
@@ -202,10 +202,8 @@ def test_what_is_missing_is_named(world, tmp_path, capfd, option, expected):
     assert expected in said
 
 
-def test_missing_weights_say_which_file_to_bring_and_where(world, tmp_path, capfd, monkeypatch):
+def test_missing_weights_say_which_file_to_download_and_where(world, tmp_path, capfd, monkeypatch, no_hub):
     monkeypatch.setenv('TPA_WEIGHTS', str(tmp_path / 'weights'))
-    monkeypatch.setenv('HF_HUB_CACHE', str(tmp_path / 'hub'))
-    monkeypatch.setattr('tpa_mmseg.weights._hub_answers', lambda: False)
     options = ('model.encoder.model=vit_tiny_patch16_224.augreg_in21k', 'model.encoder.pretrained=True')
     said = fails(capfd, 'test', world / 'config.py', '--work-dir', tmp_path / 'w', '--cfg-options', *options)
     assert 'timm/vit_tiny_patch16_224.augreg_in21k' in said
@@ -219,6 +217,26 @@ def test_classes_that_do_not_fit_the_data_set_are_refused(alone, tmp_path, capfd
     options = ('--cfg-options', 'test_dataloader.dataset.metainfo.palette=[]')
     said = fails(capfd, 'test', config, '--work-dir', tmp_path / 'w', *alone, *options)
     assert 'has 14 classes but the dataset has 15' in said
+
+
+@pytest.mark.parametrize(
+    'option, expected',
+    [
+        ('model.host.check_point=a.pth', "SegmentorHost has no option 'check_point'. Did you mean 'checkpoint'?"),
+        ('model.encoder.precisions=float32', "TimmEncoder has no option 'precisions'. Did you mean 'precision'?"),
+        ('model.bank_scpe=1', "TPASegmentor has no option 'bank_scpe'. Did you mean 'bank_scope'?"),
+        ('model.fusion.centered=False', "model.fusion has no option 'centered'. Did you mean 'center'?"),
+        ('model.fusion.lambda=3', "model.fusion.lambda is not an option: 'lambda' is a Python keyword. Did you mean"),
+        ('model.anchors.tau=3', "model.anchors has no option 'tau'. Options: k, "),
+        ('custom_hooks.0.pool.sizes=3', "PrototypeBankHook.pool has no option 'sizes'. Did you mean 'size'?"),
+        ('test_evaluator.ignore_indx=1', "HostTPAMetric has no option 'ignore_indx'. Did you mean 'ignore_index'?"),
+        ('test_dataloader.dataset.img_sufix=.png', "BaseSegDataset has no option 'img_sufix'. Did you mean"),
+        ('model.anchors.k=[2,(3]', '--cfg-options model.anchors.k=[2,(3] cannot be read'),
+    ],
+)
+def test_an_option_that_does_not_exist_is_answered_with_the_nearest(world, tmp_path, capfd, option, expected):
+    said = fails(capfd, 'test', world / 'config.py', '--work-dir', tmp_path / 'w', '--cfg-options', option)
+    assert expected in said
 
 
 def test_a_missing_config_is_named(tmp_path, capfd):

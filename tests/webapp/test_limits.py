@@ -84,8 +84,13 @@ def test_names_are_for_showing_only(name: str, shown: str) -> None:
     assert shown_name(name) == shown
 
 
-def test_lines_are_classes_and_semicolons_separate_synonyms() -> None:
-    assert read_words('cat\n\n tv; television ;\r\nwand\n', False, Limits()) == ['cat', 'tv; television', 'wand']
+def test_lines_and_commas_separate_classes_and_semicolons_synonyms() -> None:
+    assert read_words('cat, dog\n\n tv; television ;\r\nwand\n', False, Limits()) == [
+        'cat',
+        'dog',
+        'tv; television',
+        'wand',
+    ]
 
 
 @pytest.mark.parametrize(
@@ -96,6 +101,7 @@ def test_lines_are_classes_and_semicolons_separate_synonyms() -> None:
         ('cat', False, 'only class'),
         ('cat; dog', False, 'only class'),
         ('a\nb\nc\nd', False, 'too many'),
+        ('a, b, c, d', False, 'too many'),
         ('a' * 50 + '\nb', False, 'too many'),
     ),
 )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
-import huggingface_hub.constants
 import numpy as np
 import pytest
 import safetensors.torch
@@ -14,7 +12,7 @@ from mmengine.logging import MessageHub
 from torch import nn
 
 from tpa_mmseg.errors import TPAError
-from tpa_mmseg.weights.files import digest, explain_download, find, load_into, load_state_dict, weights_dir
+from tpa_mmseg.weights.files import digest, find, load_into, load_state_dict, local_path, weights_dir
 
 
 class Command:
@@ -124,25 +122,7 @@ def test_a_digest_does_not_depend_on_memory_layout():
     assert digest(one) == digest(other)
 
 
-def test_a_failed_download_becomes_a_sentence(no_hub):
-    sentence = r'weights of ViT.*no connection.*bring a\.bin of x/y and save it as w/ViT\.bin'
-    with pytest.raises(TPAError, match=sentence), explain_download('ViT', 'a.bin of x/y', 'w/ViT.bin'):
-        raise ConnectionError('no route')
-
-
-def test_a_sentence_from_within_a_download_is_kept(no_hub):
-    with pytest.raises(TPAError, match='^as it was$'), explain_download('ViT', 'a.bin', 'w/ViT.bin'):
-        raise TPAError('as it was')
-
-
-def test_a_hub_that_does_not_answer_is_noticed_within_seconds(monkeypatch):
-    constants = huggingface_hub.constants
-    monkeypatch.setattr(constants, 'HF_HUB_OFFLINE', False)
-    monkeypatch.setattr(constants, 'ENDPOINT', 'https://localhost:9')
-    for name in ('https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY'):
-        monkeypatch.delenv(name, raising=False)
-    start = time.perf_counter()
-    with explain_download('ViT', 'a.bin', 'w/ViT.bin'):
-        assert constants.HF_HUB_OFFLINE
-    assert not constants.HF_HUB_OFFLINE
-    assert time.perf_counter() - start < 5
+def test_a_file_of_the_package_has_an_address():
+    assert local_path('tpa_mmseg://miniature/weights/fcn.safetensors').is_file()
+    assert load_state_dict('tpa_mmseg://miniature/weights/fcn.safetensors')
+    assert local_path('~/a.pth') == Path('~/a.pth').expanduser()

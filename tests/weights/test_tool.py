@@ -1,9 +1,11 @@
-"""tools/weights.py: what configs need, where it goes, how it is fetched and checked."""
+"""tools/weights.py: what configs need, where it goes, how it is downloaded and checked."""
 
 from __future__ import annotations
 
 import http.server
+import io
 import threading
+import time
 from dataclasses import replace
 
 import huggingface_hub.constants
@@ -17,10 +19,11 @@ from mmengine.config import Config
 from tests.helpers.world import ROOT, run_in_process
 from tpa_mmseg import catalog
 from tpa_mmseg.clip.source import CLIPSpec
+from tpa_mmseg.encoders.timm_models import build_network
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.sam.model import find_checkpoint
 from tpa_mmseg.weights.needs import needs
-from tpa_mmseg.weights.sources import CLIPWeights, OwnFile, SAMWeights, TimmWeights
+from tpa_mmseg.weights.sources import clip_source, own_file, sam_source, timm_source
 
 TINY = 'vit_tiny_patch16_224.augreg_in21k'
 
@@ -89,6 +92,12 @@ def tiny_state() -> dict[str, torch.Tensor]:
     return timm.create_model(TINY.partition('.')[0], num_classes=0).state_dict()
 
 
+def torch_file(state: dict) -> bytes:
+    file = io.BytesIO()
+    torch.save(state, file)
+    return file.getvalue()
+
+
 def write_config(path, **model):
     path.write_text(f'model = {model!r}\n', encoding='utf-8')
     return path
@@ -96,7 +105,7 @@ def write_config(path, **model):
 
 def wanted(path: str) -> dict[str, str]:
     model = Config.fromfile(ROOT / 'configs' / path).model
-    return {place.removeprefix('model.'): weights.names[0] for place, weights in needs(model)}
+    return {need.place.removeprefix('model.'): need.source.names[0] for need in needs(model)}
 
 
 def exit_code(*args) -> int:
@@ -131,7 +140,7 @@ def test_the_needs_of_a_config_are_read_off_its_model(config, expected):
 def test_what_a_config_leaves_to_its_classes_is_needed_as_well():
     clip = {'model': 'ViT-B/16', 'pretrained': 'openai'}
     model = {'type': 'TPASegmentor', 'host': {'type': 'Trident', 'clip': clip}, 'encoder': {'type': 'TimmEncoder'}}
-    assert {weights.title for _, weights in needs(model)} == {
+    assert {need.source.title for need in needs(model)} == {
         'CLIP ViT-B-16 (openai)',
         'vit_base_patch16_224.dino',
         'SAM vit_b',
@@ -147,7 +156,7 @@ def test_random_weights_are_not_needed_and_own_files_are_needed_by_their_path(tm
         'proxies': [{'type': 'TimmEncoder', 'model': TINY, 'pretrained': own}],
         'sam': {'model': 'vit_b', 'checkpoint': own},
     }
-    assert [(place, weights.target) for place, weights in needs(model)] == [
+    assert [(need.place, need.source.target) for need in needs(model)] == [
         ('model.proxies.0', tmp_path / 'own.pth'),
         ('model.sam', tmp_path / 'own.pth'),
     ]
@@ -155,8 +164,8 @@ def test_random_weights_are_not_needed_and_own_files_are_needed_by_their_path(tm
 
 def test_another_tag_of_an_encoder_is_another_file():
     encoder = {'type': 'TimmEncoder', 'model': 'vit_tiny_patch16_224', 'pretrained': 'augreg_in21k'}
-    ((_, weights),) = needs(encoder)
-    assert weights.names[0] == TINY
+    (need,) = needs(encoder)
+    assert need.source.names[0] == TINY and need.part is encoder
     with pytest.raises(TPAError, match="no weights for 'vit_huge'"):
         list(needs({'type': 'TimmEncoder', 'model': 'vit_huge'}))
 
@@ -170,31 +179,30 @@ def test_known_sizes_are_those_of_the_models(name):
         else:
             model = timm.create_model(name, num_classes=0)
             assert timm.models.get_pretrained_cfg(name).license == catalog.weights(name).license.lower()
-    assert sum(each.numel() for each in model.parameters()) * 4e-6 == pytest.approx(
-        catalog.weights(name).megabytes, rel=0.005
-    )
+    megabytes = sum(each.numel() for each in model.parameters()) * 4e-6
+    assert megabytes == pytest.approx(catalog.weights(name).megabytes, rel=0.005)
 
 
 def test_what_nobody_knows_is_unknown():
-    weights = OwnFile('a.pth', 'CLIP')
-    assert (weights.size, weights.license) == (None, 'unknown')
-    assert TimmWeights(TINY).size is None and TimmWeights(TINY).license == 'apache-2.0'
+    source = own_file('a.pth', 'CLIP')
+    assert (source.megabytes, source.license) == (None, 'unknown')
+    assert timm_source(TINY).megabytes is None and timm_source(TINY).license == 'apache-2.0'
 
 
 def test_configs_find_the_files_where_the_tool_puts_them(folder):
-    folder.mkdir()
-    clip, sam, encoder = CLIPWeights('ViT-B-16-quickgelu', 'openai'), SAMWeights('vit_b'), TimmWeights(TINY)
-    for weights in (clip, sam, encoder):
-        assert weights.locate() is None
-        safetensors.torch.save_file(tiny_state(), weights.target)
-        assert weights.locate() == weights.target
+    folder.mkdir(exist_ok=True)
+    clip, sam, encoder = clip_source('ViT-B-16-quickgelu', 'openai'), sam_source('vit_b'), timm_source(TINY)
+    for source in (clip, sam, encoder):
+        assert source.locate() is None
+        safetensors.torch.save_file(tiny_state(), source.target)
+        assert source.locate() == source.download() == source.target
     assert CLIPSpec('ViT-B-16-quickgelu', 'openai').path == clip.target
     assert CLIPSpec('ViT-B-16', 'openai').path == clip.target
     assert find_checkpoint('vit_b', None) == sam.target
-    encoder.load(encoder.target)
+    build_network(TINY, pretrained=True)
 
 
-def test_list_shows_size_license_and_what_to_bring(folder, capfd):
+def test_list_shows_size_license_and_what_to_download(folder, capfd):
     assert exit_code('list', ROOT / 'configs/trident/trident_vit-b16_voc21.py') == 0
     said = capfd.readouterr().out
     assert '| CLIP ViT-B-16-quickgelu (openai) | clip ' in said and '| 599 MB | MIT ' in said
@@ -202,56 +210,84 @@ def test_list_shows_size_license_and_what_to_bring(folder, capfd):
     assert str(folder / 'ViT-B-16.openai.safetensors') in said
 
 
-def test_fetch_without_a_connection_ends_in_one_sentence_per_model(folder, capfd, monkeypatch):
+def test_download_without_a_connection_ends_in_one_message_per_model_within_seconds(folder, capfd, monkeypatch):
     use_sam_server(monkeypatch, 9)
-    assert exit_code('fetch', ROOT / 'configs/trident/trident_vit-b16_voc21.py') == 1
-    said = capfd.readouterr().err.splitlines()
+    start = time.perf_counter()
+    assert exit_code('download', ROOT / 'configs/trident/trident_vit-b16_voc21.py') == 1
+    assert time.perf_counter() - start < 15  # four models, and reading the config
+    said = [line for line in capfd.readouterr().err.splitlines() if line.startswith('error: ')]
     assert len(said) == 4
-    assert all(line.startswith('error: The weights of ') and str(folder) in line for line in said)
+    assert all(line.startswith('error: Cannot download the weights of ') and str(folder) in line for line in said)
+    assert any(
+        'Download open_clip_model.safetensors of the hub repository timm/vit_base_patch16_clip_224.openai' in line
+        for line in said
+    )
     assert not list(folder.iterdir())
 
 
-def test_fetch_takes_from_the_hub_what_is_missing_and_check_builds_the_models(tmp_path, folder, hub, capfd):
+def test_the_offline_mode_of_the_hub_is_respected(hub, monkeypatch):
+    monkeypatch.setattr(huggingface_hub.constants, 'HF_HUB_OFFLINE', True)
+    hub[f'/timm/{TINY}/resolve/main/model.safetensors'] = safetensors.torch.save(tiny_state())
+    with pytest.raises(TPAError, match='offline mode is enabled.* Download model.safetensors of .* save it as'):
+        timm_source(TINY).download()
+
+
+def test_download_takes_from_the_hub_what_is_missing_and_check_builds_the_models(tmp_path, folder, hub, capfd):
     hub[f'/timm/{TINY}/resolve/main/model.safetensors'] = safetensors.torch.save(tiny_state())
     config = write_config(tmp_path / 'config.py', type='TimmEncoder', model=TINY)
     assert exit_code('check', config) == 1
-    assert exit_code('fetch', config) == 0
+    assert exit_code('download', config) == 0
     assert [file.name for file in folder.iterdir()] == [f'{TINY}.safetensors']
     assert exit_code('check', config) == 0
-    assert exit_code('fetch', config) == 0
+    assert exit_code('download', config) == 0
     said = capfd.readouterr().out.splitlines()
-    assert 'is missing; bring model.safetensors of the hub repository' in said[0]
-    assert [line.partition(': ')[2].partition(',')[0] for line in said[1:]] == ['fetched', 'fine', 'is there']
+    assert 'missing. Download model.safetensors of the hub repository' in said[0]
+    assert [line.partition(': ')[2].partition(' (')[0] for line in said[1:]] == [
+        'downloaded',
+        'complete',
+        'already downloaded',
+    ]
 
 
-def test_a_clip_model_and_sam_are_fetched_by_their_libraries(folder, hub):
+def test_a_clip_model_and_sam_are_downloaded_to_the_weights_folder(folder, hub):
     hub['/timm/vit_base_patch16_clip_224.openai/resolve/main/open_clip_model.safetensors'] = b'clip'
     hub['/sam_vit_b_01ec64.pth'] = b'sam'
-    clip, sam = CLIPWeights('ViT-B-16-quickgelu', 'openai'), SAMWeights('vit_b')
-    assert clip.fetch().read_bytes() == b'clip' and sam.fetch().read_bytes() == b'sam'
+    clip, sam = clip_source('ViT-B-16-quickgelu', 'openai'), sam_source('vit_b')
+    assert clip.download(keep=True).read_bytes() == b'clip' and sam.download().read_bytes() == b'sam'
     assert clip.locate() == clip.target and sam.locate() == sam.target
     assert sorted(file.name for file in folder.iterdir()) == [clip.target.name, sam.target.name]
 
 
-def test_what_the_cache_of_the_hub_has_is_not_fetched_again(tmp_path, hub):
+def test_a_model_downloads_its_weights_into_the_cache_of_the_hub_and_finds_them_there(tmp_path, folder, hub):
+    hub[f'/timm/{TINY}/resolve/main/pytorch_model.bin'] = torch_file(tiny_state())  # no safetensors on this hub
+    build_network(TINY, pretrained=True)
+    hub.clear()
+    path = timm_source(TINY).locate()
+    assert path.name == 'pytorch_model.bin' and path.is_relative_to(tmp_path / 'cache')
+    build_network(TINY, pretrained=True)
+    assert not folder.exists() or not any(folder.iterdir())
+
+
+def test_what_the_cache_of_the_hub_has_is_not_downloaded_again(tmp_path, hub):
     hub[f'/timm/{TINY}/resolve/main/model.safetensors'] = safetensors.torch.save(tiny_state())
     path = huggingface_hub.hf_hub_download(f'timm/{TINY}', 'model.safetensors')
-    assert str(TimmWeights(TINY).locate()) == path and path.startswith(str(tmp_path / 'cache'))
-    TimmWeights(TINY).load(TimmWeights(TINY).locate())
+    hub.clear()
+    assert str(timm_source(TINY).download(keep=True)) == path and path.startswith(str(tmp_path / 'cache'))
+    build_network(TINY, pretrained=True)
 
 
 def test_what_the_hub_does_not_have_is_said(tmp_path, hub, capfd):
     config = write_config(tmp_path / 'config.py', type='TimmEncoder', model=TINY)
-    assert exit_code('fetch', config) == 1
+    assert exit_code('download', config) == 1
     assert capfd.readouterr().err.count('error: ') == 1
 
 
 def test_check_names_a_file_that_is_cut_short_and_one_of_another_model(tmp_path, folder, capfd):
-    folder.mkdir()
-    encoder = TimmWeights(TINY)
+    folder.mkdir(exist_ok=True)
+    encoder = timm_source(TINY)
     safetensors.torch.save_file(tiny_state(), encoder.target)
     encoder.target.write_bytes(encoder.target.read_bytes()[:-100])
-    safetensors.torch.save_file(tiny_state(), CLIPWeights('ViT-B-16', 'openai').target)
+    safetensors.torch.save_file(tiny_state(), clip_source('ViT-B-16', 'openai').target)
     clip = {'model': 'ViT-B-16', 'pretrained': 'openai'}
     config = write_config(tmp_path / 'config.py', host={'clip': clip}, encoder={'type': 'TimmEncoder', 'model': TINY})
     assert exit_code('check', config) == 1

@@ -12,7 +12,17 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tpa_mmseg.core import AnchorRule, FusedScores, Fusion, Lookup, PrototypeBank, Prototypes, QueryScores
+from tpa_mmseg.core import (
+    ENCODER,
+    Adapter,
+    AnchorRule,
+    Evidence,
+    Fusion,
+    PrototypeBank,
+    Prototypes,
+    QueryScores,
+    decide,
+)
 
 from . import direct
 from .measure import Case
@@ -56,17 +66,14 @@ def make_inputs(problem: Problem) -> Inputs:
 
 def tpa_labels(inputs: Inputs) -> Tensor:
     """Labels with TPA, our way."""
-    return _fused(inputs).labels()
+    return both_labels(inputs)[1]
 
 
 def both_labels(inputs: Inputs) -> tuple[Tensor, Tensor]:
     """The host's labels and TPA's in one sweep: what a test runs."""
-    return _fused(inputs).both_labels()
-
-
-def _fused(inputs: Inputs) -> FusedScores:
     size, scores, phi, prototypes = inputs
-    return FusedScores(QueryScores(scores, size), Lookup(prototypes, phi, size), Fusion())
+    alone, (adapted,) = decide(Evidence(QueryScores(scores, size), {ENCODER: phi}), [Adapter(prototypes)])
+    return alone, adapted
 
 
 def direct_tpa_labels(inputs: Inputs) -> Tensor:

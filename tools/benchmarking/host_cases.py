@@ -18,7 +18,7 @@ from mmseg.structures import SegDataSample
 from torch import Tensor
 
 from tpa_mmseg import catalog
-from tpa_mmseg.core import FusedScores, Fusion, Lookup, PrototypeBank, ScoreMap
+from tpa_mmseg.core import ENCODER, Adapter, Evidence, PrototypeBank, ScoreMap, decide
 from tpa_mmseg.hosts import Trident
 from tpa_mmseg.hosts.clip_host import CLIPHost
 from tpa_mmseg.hosts.windows import run_batched
@@ -171,12 +171,8 @@ def stages(inputs: Inputs, repeats: int, clock: Clock) -> dict[str, float]:
     network, found = timed(partial(_network, inputs))
     stitching, scores = timed(partial(_stitch, inputs, *found))
     decoding, _ = timed(scores.labels)
-    prototypes = inputs.bank.prototypes()
-
-    def with_tpa() -> tuple[Tensor, Tensor]:
-        return FusedScores(scores, Lookup(prototypes, inputs.phi, inputs.size), Fusion()).both_labels()
-
-    both, _ = timed(with_tpa)
+    adapter = Adapter(inputs.bank.prototypes())
+    both, _ = timed(lambda: decide(Evidence(scores, {ENCODER: inputs.phi}), [adapter]))
     return {'network': network, 'stitching': stitching, 'decoding': decoding, 'TPA': max(0.0, both - decoding)}
 
 

@@ -18,6 +18,8 @@ from typing import Any
 
 import torch
 
+from tpa_mmseg.reproduce.provenance import cpu_name
+
 _MB = 1 << 20
 _WAYS = ('ours', 'other')
 Clock = Callable[[], float]
@@ -151,17 +153,10 @@ def _maxrss() -> int:
 def machine() -> dict:
     """Where it is measured. ``load`` is how many programs ran in the last minute: ask before measuring."""
     return {
-        'cpu': _cpu_name(),
+        'cpu': cpu_name(),
         'cores': multiprocessing.cpu_count(),
         'load': os.getloadavg()[0],
         'threads': torch.get_num_threads(),
         'torch': torch.__version__,
         'python': platform.python_version(),
     }
-
-
-def _cpu_name() -> str:
-    with suppress(OSError, StopIteration):
-        lines = Path('/proc/cpuinfo').read_text().splitlines()
-        return next(line.split(':', 1)[1].strip() for line in lines if line.startswith('model name'))
-    return platform.processor() or platform.machine()

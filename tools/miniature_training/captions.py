@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
+from functools import lru_cache
 
 import open_clip
-from torch import Tensor
 
+from tpa_mmseg.clip.tokenizer import WordTokenizer
+from tpa_mmseg.miniature.words import WORDS
 from tpa_mmseg.miniature.world import CLASSES
-
-# The words for each class, its own name first.
-WORDS = {
-    'grass': ('grass', 'lawn', 'meadow'),
-    'water': ('water', 'sea', 'lake'),
-    'sand': ('sand', 'beach', 'desert'),
-    'brick': ('brick', 'bricks', 'wall'),
-    'wood': ('wood', 'plank', 'timber'),
-    'cloud': ('cloud', 'sky'),
-    'zebra': ('zebra', 'stripes'),
-    'ladybug': ('ladybug', 'beetle'),
-    'chessboard': ('chessboard', 'checkerboard'),
-    'flower': ('flower', 'blossom', 'daisy'),
-    'wheel': ('wheel', 'tire'),
-    'target': ('target', 'bullseye'),
-    'star': ('star', 'starfish'),
-    'net': ('net', 'mesh', 'grid'),
-}
 
 TEMPLATES = tuple(open_clip.OPENAI_IMAGENET_TEMPLATES)
 
@@ -44,16 +29,24 @@ def _choose(words: tuple[str, ...], rng: random.Random) -> str:
     return words[0] if rng.random() < 0.5 else rng.choice(words)
 
 
-def tokenizer() -> open_clip.SimpleTokenizer:
-    """open_clip's own, for sentences as short as ours."""
-    return open_clip.SimpleTokenizer(context_length=CONTEXT)
+@lru_cache(maxsize=1)
+def vocabulary() -> tuple[dict[str, list[int]], int]:
+    """The words of all captions, those of the classes first, with their rows of the token embedding.
+
+    Words have the pieces that open_clip's tokenizer gives them; only pieces in use have a row.
+
+    Returns:
+        The rows of each word, and the number of rows: 0 is padding, the last two are the start and the end of a text.
+    """
+    pieces = open_clip.SimpleTokenizer()
+    names = [word for words in WORDS.values() for word in words]
+    sentences = ' '.join(template('and') for template in TEMPLATES).lower()
+    others = dict.fromkeys(re.findall(r'[^\W\d_]+|[^\w\s]+', sentences))
+    tokens = {word: pieces.encode(word) for word in (*names, *others)}
+    row = {piece: number for number, piece in enumerate(sorted({p for found in tokens.values() for p in found}), 1)}
+    return {word: [row[piece] for piece in found] for word, found in tokens.items()}, len(row) + 3
 
 
-def rows_in_use() -> list[int]:
-    """The rows of the vocabulary that occur in captions: the others never learn anything and are not stored."""
-    tokens: Tensor = tokenizer()([f'{template(word)} and a' for template in TEMPLATES for word in _all_words()])
-    return sorted(set(tokens.flatten().tolist()))
-
-
-def _all_words() -> list[str]:
-    return [word for words in WORDS.values() for word in words]
+def tokenizer() -> WordTokenizer:
+    """The tokenizer of the captions."""
+    return WordTokenizer(*vocabulary(), CONTEXT, 'the miniature CLIP')

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import time
-from argparse import Namespace
 from pathlib import Path
 
 from tpa_mmseg import catalog
-from tpa_mmseg.catalog import Row
 from tpa_mmseg.engine.config import load_config, start_runner, use_tpa
 from tpa_mmseg.evaluation import HostTPAMetric
 
-_CATALOG = catalog.shipped()
-_SUITE = _CATALOG.suites['miniature'].own_images
-#: All hosts that have a config, with their names for people, from the weakest on.
-HOSTS = {
-    one.host.name: one.host.title
-    for one in _CATALOG.combinations('miniature')
-    if one.variant is None and one.backbone.name == _SUITE['backbone']
-}
+from ..demo import config_of, paper_hosts
+
+__all__ = ['HOSTS', 'PAPER_HOSTS', 'config_of', 'measure']
+
+#: All that have a config, with their titles, from the weakest on.
+HOSTS = {one.host.name: one.host.title for one in catalog.shipped().combinations('miniature')}
 #: Those that the paper puts TPA around.
-PAPER_HOSTS = {name: title for name, title in HOSTS.items() if _CATALOG.hosts[name].paper}
-
-
-def config_of(host: str) -> Path:
-    """The config of a host in the miniature world."""
-    return _CATALOG.config(Row(host, '', _SUITE['backbone']), _SUITE['plain'])
+PAPER_HOSTS = paper_hosts()
 
 
 def measure(config: Path, work_dir: Path, split: str, size: int, pool: int, seed: int = 0) -> dict:
@@ -49,7 +40,7 @@ def measure(config: Path, work_dir: Path, split: str, size: int, pool: int, seed
         'custom_hooks.0.pool.seed': seed,
         'log_level': 'WARNING',
     }
-    cfg = load_config(Namespace(config=config, work_dir=str(work_dir), cfg_options=options, launcher='none'))
+    cfg = load_config(config, work_dir, options)
     use_tpa(cfg, bank=None)
     runner = start_runner(cfg)
     started = time.monotonic()
@@ -59,7 +50,7 @@ def measure(config: Path, work_dir: Path, split: str, size: int, pool: int, seed
     return {
         'base': metric.report['host'],
         'tpa': metric.report['tpa'],
-        'gain': metric.report['delta']['mIoU'],
-        'covered': runner.model.bank_summary()['classes_covered'],
+        'gain': metric.report['gain']['mIoU'],
+        'covered': int(runner.model.bank.covered.sum()),
         'seconds': round(seconds, 4),
     }

@@ -7,24 +7,24 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from mmengine.config import Config, ConfigDict
+from mmengine.config import Config
 from mmengine.dataset import pseudo_collate
 from mmengine.registry import init_default_scope
 from mmseg.registry import DATASETS, MODELS
-from tqdm import tqdm
 
-from tpa_mmseg.core import ClassProbabilities, Lookup, PrototypeBank
-from tpa_mmseg.datasets import PoolOptions, build_pool
+from tpa_mmseg.console import render, signed, track
+from tpa_mmseg.core import Adapter, ClassProbabilities, Lookup, PrototypeBank, decide
+from tpa_mmseg.datasets import Pool, PoolOptions, build_pool
 from tpa_mmseg.encoders import PixelNormalization
-from tpa_mmseg.evaluation import HostTPAMetric, render
-from tpa_mmseg.evaluation.summary import signed
+from tpa_mmseg.engine.bank_builder import BankSpec, build_banks
+from tpa_mmseg.evaluation import ClassCounts, HostTPAMetric, report_of
+from tpa_mmseg.evaluation.counts import checked_truth, count_classes, count_hits
 from tpa_mmseg.miniature.world import CLASSES, IGNORED
-from tpa_mmseg.reproduce.runs import Setting
-from tpa_mmseg.reproduce.shared_pass import SharedPass
 from tpa_mmseg.segmentors import TPASegmentor
 
 from .measure import HOSTS
@@ -60,21 +60,18 @@ def measure_targets(config: Path, split: str, size: int, pool: int) -> dict:
         ``no_anchors``.
     """
     cfg = _shorten(Config.fromfile(config), split, size)
-    variants = [Setting(f'seed {seed}', '') for seed in range(SEEDS)]
-    variants += [Setting(f'pool {number}', '') for number in _pools(size)]
-    variants += [Setting('image', '', bank_scope='image'), Setting('untrained', '', encoder='untrained')]
-    untrained = {'untrained': {**cfg.model.encoder, 'pretrained': False}}
-    shared = SharedPass(cfg.model, variants, untrained, 'cpu')
+    model = _model(cfg)
     dataset = DATASETS.build(cfg.test_dataloader.dataset)
-    shared.set_classes(dataset.metainfo)
-    members = {key: _draw(cfg, pool, 0) for key in shared.models}
-    members |= {f'seed {seed}': _draw(cfg, pool, seed) for seed in range(SEEDS)}
-    members |= {f'pool {number}': _draw(cfg, number, 0) for number in _pools(size)}
+    model.set_classes(dataset.metainfo)
+    specs = {f'seed {seed}': _spec(cfg, model, pool, seed) for seed in range(SEEDS)}
+    specs |= {f'pool {number}': _spec(cfg, model, number, 0) for number in _pools(size)}
+    specs['untrained'] = replace(specs['seed 0'], encoder='untrained')
     everything = build_pool(cfg.test_dataloader.dataset, PoolOptions(size=size))
-    named = ((everything.name(i), pseudo_collate([everything[i]])) for i in _bar(range(size), 'Building banks'))
-    shared.build_banks(named, members)
-    reports = _score(shared, dataset)
-    gains = {key: report['delta']['mIoU'] for key, report in reports.items()}
+    banks = build_banks(model, everything, specs)
+    adapters = {key: Adapter(bank.prototypes(), model.fusion, encoder=bank.encoder) for key, bank in banks.items()}
+    adapters['image'] = Adapter(None, model.fusion, model.anchor_rule)
+    reports = _score(model, dataset, adapters)
+    gains = {key: report['gain']['mIoU'] for key, report in reports.items()}
     first = reports['seed 0']
     return {
         'base': first['host']['mIoU'],
@@ -83,7 +80,7 @@ def measure_targets(config: Path, split: str, size: int, pool: int) -> dict:
         'image': gains['image'],
         'untrained': gains['untrained'],
         'pools': {number: gains[f'pool {number}'] for number in _pools(size)},
-        'no_anchors': _no_anchors(shared.models['seed 0'], everything, members['seed 0']),
+        'no_anchors': _no_anchors(banks['seed 0'], everything),
     }
 
 
@@ -153,29 +150,43 @@ def _pools(size: int) -> list[int]:
     return [number for number in POOLS if number <= size]
 
 
-def _draw(cfg: ConfigDict, size: int, seed: int) -> set[str]:
-    return set(build_pool(cfg.test_dataloader.dataset, PoolOptions(size=size, seed=seed)).names())
+def _model(cfg: Config) -> TPASegmentor:
+    """Host, encoder, and the same encoder without its training."""
+    built = []
+    for part in (cfg.model.encoder, {**cfg.model.encoder, 'pretrained': False}):
+        torch.manual_seed(0)
+        built.append(MODELS.build(part))
+    model = MODELS.build({**cfg.model, 'encoder': built[0]})
+    model.encoders['untrained'] = built[1]
+    return model
 
 
-def _score(shared: SharedPass, dataset) -> dict[str, dict]:
-    """The report of every variant."""
-    metrics = {key: HostTPAMetric() for key in shared.models}
-    for metric in metrics.values():
-        metric.dataset_meta = dataset.metainfo
+def _spec(cfg: Config, model: TPASegmentor, size: int, seed: int) -> BankSpec:
+    """A bank of some of the scenes."""
+    names = build_pool(cfg.test_dataloader.dataset, PoolOptions(size=size, seed=seed)).names()
+    return BankSpec(model.anchor_rule, members=frozenset(names))
+
+
+def _score(model: TPASegmentor, dataset, adapters: Mapping[str, Adapter]) -> dict[str, dict]:
+    """The report of every adapter, from one pass of the host."""
+    counts = {key: ClassCounts() for key in (None, *adapters)}
     for index in _bar(range(len(dataset)), 'Testing'):
-        for found in shared.predict(pseudo_collate([dataset[index]])):
-            record = {'gt_sem_seg': {'data': found.truth[None]}, 'host_sem_seg': {'data': found.host[None]}}
-            for key, metric in metrics.items():
-                metric.process({}, [{**record, 'pred_sem_seg': {'data': found.labels[key][None]}}])
-    for metric in metrics.values():
-        metric.evaluate(len(dataset))
-    return {key: metric.report for key, metric in metrics.items()}
+        for evidence, sample in model.look(pseudo_collate([dataset[index]]), model.encoders):
+            host, adapted = decide(evidence, tuple(adapters.values()))
+            truth = sample.gt_sem_seg.data[0].to(host)
+            truth = checked_truth(truth, host.shape, len(CLASSES), IGNORED, evidence.name)
+            true = count_classes(truth, len(CLASSES))
+            for count, labels in zip(counts.values(), (host, *adapted), strict=True):
+                count.add(*count_hits(labels, truth, len(CLASSES)), true)
+    host = counts.pop(None).scores()
+    return {key: report_of(CLASSES, host, count.scores()) for key, count in counts.items()}
 
 
-def _no_anchors(model: TPASegmentor, pool, members: set[str]) -> float:
-    """The share of the pool's pixels that the threshold rejects."""
+def _no_anchors(bank: PrototypeBank, pool: Pool) -> float:
+    """The share of a bank's pixels that the threshold rejects."""
+    members = set(bank.pool)
     pixels = sum(pool[i]['inputs'].shape[1:].numel() for i, name in enumerate(pool.names()) if name in members)
-    return 1 - model.bank_summary()['anchors'] / pixels
+    return 1 - sum(bank.coverage().anchors) / pixels
 
 
 def _one_hot(labels: torch.Tensor) -> torch.Tensor:
@@ -185,4 +196,4 @@ def _one_hot(labels: torch.Tensor) -> torch.Tensor:
 
 
 def _bar(items: range, title: str) -> Iterator[int]:
-    return tqdm(items, desc=title, unit='scene', leave=False)
+    return track(items, title, unit='scenes', transient=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from tpa_mmseg.miniature.world import CLASSES
 from tpa_mmseg.weights.files import load_into, load_state_dict
 
-from .captions import CONTEXT, TEMPLATES, caption, rows_in_use, tokenizer
+from .captions import CONTEXT, TEMPLATES, caption, tokenizer, vocabulary
 from .cards import WEIGHTS, write_weights
 from .probe import class_shares, mean_recall, patch_labels
 from .training import Training, load_scenes
@@ -81,7 +82,7 @@ def model_config(settings: CLIPSettings) -> dict:
             'layers': settings.layers,
             'head_width': 32,
         },
-        'text_cfg': {'context_length': CONTEXT, 'vocab_size': 49408, 'width': 64, 'heads': 2, 'layers': 2},
+        'text_cfg': {'context_length': CONTEXT, 'vocab_size': vocabulary()[1], 'width': 64, 'heads': 2, 'layers': 2},
     }
 
 
@@ -92,9 +93,6 @@ class CLIPTask:
         self.settings = settings
         torch.manual_seed(settings.seed)
         self.rng = torch.Generator().manual_seed(settings.seed + 1)
-        self.rows = rows_in_use()
-        self._row = torch.zeros(49408, dtype=torch.long)
-        self._row[self.rows] = torch.arange(len(self.rows))
         self._tokenize = tokenizer()
         self.model = self._build()
         self.scenes = load_scenes('train', settings.scenes, cache)
@@ -103,9 +101,7 @@ class CLIPTask:
         self._mean, self._std = (torch.tensor(values).view(3, 1, 1) for values in statistics)
 
     def _build(self) -> open_clip.CLIP:
-        config = model_config(self.settings)
-        config['text_cfg']['vocab_size'] = len(self.rows)  # the row of a token that never occurs learns nothing
-        model = open_clip.CLIP(**config)
+        model = open_clip.CLIP(**model_config(self.settings))
         model.visual.patch_dropout = PatchDropout(self.settings.dropped)
         model.logit_scale.requires_grad_(False)
         if self.settings.start:
@@ -130,7 +126,7 @@ class CLIPTask:
         absent = mentioned.float() @ (~visible.T).float()
         fits = (absent == 0).float().T
         image = F.normalize(self.model.visual(images), dim=-1)
-        text = F.normalize(self.model.encode_text(self._row[self._tokenize(texts)]), dim=-1)
+        text = F.normalize(self.model.encode_text(self._tokenize(texts)), dim=-1)
         logits = self.model.logit_scale.exp() * image @ text.T
         loss = _several_positives(logits, fits) / 2 + _several_positives(logits.T, fits.T) / 2
         right = fits.gather(1, logits.argmax(1, keepdim=True)).mean()
@@ -164,14 +160,13 @@ class CLIPTask:
         """(classes, 64) unit vectors of the names in all templates."""
         vectors = []
         for name in CLASSES:
-            tokens = self._row[self._tokenize([template(name) for template in TEMPLATES])]
+            tokens = self._tokenize([template(name) for template in TEMPLATES])
             vectors.append(F.normalize(self.model.encode_text(tokens), dim=-1).mean(0))
         return F.normalize(torch.stack(vectors), dim=-1)
 
     def state(self) -> dict[str, Tensor]:
-        """The weights, of the token embedding only the rows in use (see :mod:`..hosts.token_rows`)."""
-        state = {name: tensor for name, tensor in self.model.state_dict().items() if name != 'attn_mask'}
-        return {**state, 'token_embedding.rows': torch.tensor(self.rows)}
+        """The weights, without the mask that open_clip makes itself."""
+        return {name: tensor for name, tensor in self.model.state_dict().items() if name != 'attn_mask'}
 
     def probe(self) -> dict[str, float]:
         """Mean recall over the classes of single patches of val scenes, by the values of the last block."""
@@ -196,7 +191,7 @@ def _narrow(norm: nn.LayerNorm, projection: Tensor, cone: float) -> None:
 
 def _start(model: open_clip.CLIP, path: Path) -> None:
     """Takes the weights of a file, whose patches may be larger: their positions on the grid stay what they are."""
-    state = {name: tensor.float() for name, tensor in load_state_dict(path).items() if name != 'token_embedding.rows'}
+    state = {name: tensor.float() for name, tensor in load_state_dict(path).items()}
     side = model.visual.conv1.weight.shape[-1]
     state['visual.conv1.weight'] = state['visual.conv1.weight'][..., :side, :side]
     load_into(model, state, path, unused=('attn_mask',), model='the miniature CLIP')
@@ -234,4 +229,5 @@ def train(out: Path, work_dir: Path, settings: CLIPSettings, resume: bool = True
     if resume:
         training.resume()
     training.run(lambda: task.loss(training.step), task.probe)
-    write_weights(out, task.state(), training.card('captions of the scenes of the train split', settings))
+    card = training.card('captions of the scenes of the train split', settings)
+    write_weights(out, task.state(), card, {'words': json.dumps(vocabulary()[0])})

@@ -11,8 +11,8 @@ from mmengine.config import Config, ConfigDict
 
 from .. import catalog
 from ..catalog import Row
+from ..clip.names import Classes, ClassNames
 from ..errors import TPAError, user_message
-from .class_list import Classes, read_classes, split_background
 
 _CATALOG = catalog.load()
 # Backbone, and the benchmarks whose settings serve for classes without and with a background.
@@ -29,7 +29,7 @@ class Wish:
     """What a user asks for.
 
     Args:
-        classes: See :func:`~tpa_mmseg.apis.class_list.read_classes`; None for those of a config of one's own.
+        classes: See :meth:`~tpa_mmseg.clip.names.ClassNames.read`; None for those of a config of one's own.
         host: Name of a host, such as ``'sclip'`` or ``'proxyclip-mae'``; or a config, or its file.
         backbone: ``'vit-b16'``, ``'vit-l14'``, ``'vit-h14'``; ``'mini-b8'``, which comes with the package; or
             ``'auto'``: ViT-B/16 where its weights are here or can be downloaded, the miniature elsewhere.
@@ -49,7 +49,9 @@ class Wish:
 
     @property
     def has_background(self) -> bool:
-        return bool(self.background) or (self.classes is not None and split_background(read_classes(self.classes))[1])
+        return bool(self.background) or (
+            self.classes is not None and ClassNames.read(self.classes).split_background()[1]
+        )
 
 
 @dataclass(frozen=True)
@@ -119,10 +121,9 @@ def _miniature(host: str, backbone: str, background: bool) -> Choice:
 def _config(host: str, backbone: str, benchmark: str) -> Config:
     row = Row.of(f'{host}_{backbone}')
     if _CATALOG.find(row, benchmark) is None:
-        there = [one.row.backbone for one in _CATALOG.combinations() if one.row.model == host]
+        there = dict.fromkeys(one.row.backbone for one in _CATALOG.combinations() if one.row.model == host)
         raise TPAError(
-            f'{host} has no settings for the backbone {backbone!r}: choose {", ".join(dict.fromkeys(there))}, '
-            'or another host.'
+            f'{host} has no settings for the backbone {backbone!r}: choose {", ".join(there)}, or another host.'
         )
     return _read(_CATALOG.config(row, benchmark))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mmengine.config import Config, ConfigDict
@@ -11,21 +11,20 @@ from mmengine.dataset import Compose
 from mmengine.device import get_device
 from mmengine.registry import DefaultScope
 from mmseg.registry import MODELS
-from tpa_tools.miniature_training.captions import WORDS
 
-from ..clip.names import ClassNames
+from ..clip.names import BACKGROUND, ClassNames
 from ..datasets import add_read_checks
 from ..encoders import Encoder
 from ..engine.config import use_host_alone
 from ..errors import TPAError, user_message
 from ..hosts import Host
 from ..hosts.class_meta import meta_of_config, meta_of_names
+from ..miniature.words import WORDS
 from ..miniature.world import CLASSES, PALETTE
 from ..segmentors import TPASegmentor
 from ..visualization import distinct_colors
 from ..weights.needs import needs
 from .choice import Choice, Wish, choices, text_host
-from .class_list import BACKGROUND, read_classes, split_background, with_background
 from .sizes import ShrinkLarge
 
 _BACKGROUND_COLOR = (200, 200, 200)
@@ -90,7 +89,7 @@ def load_networks(wish: Wish, encoder: Encoder | None = None) -> Networks:
 
 
 def _has_weights(cfg: Config) -> bool:
-    return all(weights.locate() for _, weights in needs(cfg.model))
+    return all(need.source.locate() for need in needs(cfg.model))
 
 
 def _build(choice: Choice, wish: Wish, encoder: Encoder | None, note: str = '') -> Networks:
@@ -154,13 +153,12 @@ def _set_classes(host: ConfigDict, wish: Wish) -> list[str]:
     """Puts the classes into the config of a host. Returns the names to show."""
     if 'clip' not in host:
         raise TPAError(f'{host.type} has classes of its own: leave yours out, or choose a host that reads text.')
-    names, has_background = split_background(read_classes(wish.classes))
-    shown = [synonyms[0] for synonyms in names.names]
+    names, has_background = ClassNames.read(wish.classes).split_background()
+    shown = names.titles
     if not wish.background and not has_background:
         host.update(class_names=[list(synonyms) for synonyms in names.names], prob_thd=0.0)
     else:
-        words = _background_words(host, wish)
-        names = with_background(names, words)
+        names = names.with_background(_background_words(host, wish))
         shown = [BACKGROUND, *shown]
         host.class_names = [list(synonyms) for synonyms in names.names]
     if wish.threshold is not None:
@@ -172,11 +170,9 @@ def _set_classes(host: ConfigDict, wish: Wish) -> list[str]:
     return shown
 
 
-def _background_words(host: ConfigDict, wish: Wish) -> list[str]:
+def _background_words(host: ConfigDict, wish: Wish) -> str | Sequence[str]:
     """What the user says the background is, or what the host's authors did."""
-    if isinstance(wish.background, str):
-        return [word.strip() for word in re.split('[;,]', wish.background) if word.strip()]
     if wish.background and not isinstance(wish.background, bool):
-        return list(wish.background)
+        return wish.background
     names = ClassNames.read(host.class_names) if 'class_names' in host else None
     return list(names.names[0]) if names is not None and names.looks_like_background else [BACKGROUND]

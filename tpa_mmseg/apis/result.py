@@ -88,7 +88,7 @@ class Result:
         elif host_labels is not None:
             self.host_labels, self.labels = host_labels, self._compact(scores.labels())
         elif scores.size[0] * scores.size[1] <= _MOST_PIXELS_TWICE:
-            self.host_labels, self.labels = map(self._compact, scores.both_labels())
+            self.host_labels, self.labels = map(self._compact, (scores.host.labels(), scores.labels()))
         else:
             self.host_labels = self._compact(scores.host.labels())
             self.labels = self._compact(scores.labels())

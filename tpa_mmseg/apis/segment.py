@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .class_list import Classes
+from ..clip.names import Classes
 from .inputs import Images
 from .result import Result, Results
 from .segmenter import Segmenter
@@ -22,7 +22,7 @@ def segment(
 
     Args:
         images: Paths, folders, Pillow images, RGB arrays (H, W, 3), tensors (3, H, W), batches, or lists of them.
-        classes: Such as ``['cat', 'sofa', 'tv; television; monitor']`` or ``'cat; sofa; tv, television'``.
+        classes: Such as ``['cat', 'sofa', 'tv; television; monitor']`` or ``'cat, sofa, tv; television'``.
         pool: Pictures without labels that TPA adapts to; by default ``images`` themselves.
         bank: File of a saved bank; ``pool``, where given, is folded in.
         **options: ``host``, ``backbone``, ``tpa``, ``background``, ... as for :class:`Segmenter`.

@@ -13,14 +13,14 @@ from typing import TypeVar
 import torch
 from mmengine.config import Config
 from mmengine.logging import print_log
-from tqdm import tqdm
 
+from ..clip.names import Classes
+from ..console import track
 from ..core import Fusion, PrototypeBank
-from ..engine.bank_hook import describe
 from ..errors import TPAError
+from ..evaluation import describe_bank
 from .adaptation import Adaptation
 from .choice import AUTO, Wish
-from .class_list import Classes
 from .inputs import Collected, Images, collect, lazily
 from .networks import Networks, load_networks
 from .picture import Picture, Unreadable
@@ -38,8 +38,8 @@ class Segmenter:
     """Segments pictures with classes of one's own. The networks are loaded once.
 
     Args:
-        classes: A list with one entry per class (``;`` or ``,`` separate synonyms); a string such as
-            ``'cat; dog; tv, television'``; a file with one class per line; None for the classes of a config.
+        classes: A list with one entry per class (``;`` separates synonyms); a string, e.g.
+            ``'cat, dog, tv; television'``; a file with one class per line; None for the classes of a config.
         host: Name of a host (:func:`~tpa_mmseg.apis.host_names`); or a config of one's own, or its file.
         backbone: ``'vit-b16'``, ``'vit-l14'``, ``'vit-h14'``, ``'mini-b8'``; or ``'auto'``: ViT-B/16 where its weights
             are here or can be downloaded, else the miniature that comes with the package.
@@ -180,9 +180,7 @@ class Segmenter:
 
     def describe_bank(self) -> str:
         """One line about the bank: size, coverage, anchors."""
-        model = self._networks.model
-        model.set_bank(self.bank)
-        return describe(model)
+        return describe_bank(self.bank.coverage(), self.class_names)
 
     def forget(self) -> None:
         """Empties the bank."""
@@ -196,7 +194,7 @@ class Segmenter:
     def _each(self, found: Collected, title: str, action: Callable[[Picture], T]) -> Iterator[T]:
         """Does something with every picture. Those that cannot be read are taken out and named."""
         show = self.progress and len(found.pictures) > 1
-        for picture in tqdm(list(found.pictures), desc=title, unit='image', disable=not show):
+        for picture in track(list(found.pictures), title, show=show):
             try:
                 yield action(picture)
             except Unreadable as error:
@@ -220,8 +218,12 @@ class Segmenter:
             limit_scores(packed['data_samples'])
         data = model.data_preprocessor({name: [value] for name, value in packed.items()}, False)
         image, sample = data['inputs'][0], data['data_samples'][0]
-        (scores,) = self._networks.host.score_maps([image], [sample])
-        outputs = Outputs(scores, model.encode(image, sample) if self._networks.with_tpa else None, size)
+        if self._networks.with_tpa:
+            (evidence,) = model.evidence([image], [sample])
+            outputs = Outputs(evidence.scores, evidence.features['encoder'], size)
+        else:
+            (scores,) = self._networks.host.score_maps([image], [sample])
+            outputs = Outputs(scores, None, size)
         if self.keep:
             self._kept[picture.key] = outputs
             while len(self._kept) > self.keep:

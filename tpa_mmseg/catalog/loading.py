@@ -61,9 +61,9 @@ def weights(name: str) -> WeightsFile:
     return load().weights.get(name) or WeightsFile(name)
 
 
-def sam_weights(model: str) -> WeightsFile:
-    """The entry of the file of a published SAM. Args: model: ``'vit_b'``, ``'vit_l'`` or ``'vit_h'``."""
-    return next(file for file in load().weights.values() if file.sam == model)
+def sam_weights(model: str) -> WeightsFile | None:
+    """The entry of a SAM as its authors published it, ``'vit_b'``, ``'vit_l'`` or ``'vit_h'``; None of others."""
+    return next((file for file in load().weights.values() if file.sam == model), None)
 
 
 def read(*files: Path) -> Catalog:

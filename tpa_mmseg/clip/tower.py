@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-
 import torch
 import torch.nn.functional as F
 from open_clip.transformer import ResidualAttentionBlock, VisionTransformer
@@ -14,7 +12,8 @@ from ..layers.attention import attend
 from ..layers.feed_forward import feed_forward as wide_layer
 from ..layers.feed_forward import residual
 from ..layers.position import RULES, PositionTable
-from ..layers.precision import PRECISIONS
+from ..layers.precision import autocast_to
+from ..options import one_of
 
 
 class CLIPTower(nn.Module):
@@ -31,11 +30,9 @@ class CLIPTower(nn.Module):
 
     def __init__(self, visual: VisionTransformer, position: str = 'dino', precision: str = 'float32') -> None:
         super().__init__()
-        if position not in RULES:
-            raise TPAError(f'position must be one of {", ".join(RULES)}, not {position!r}.')
         self.visual = visual.requires_grad_(False).eval()
-        self.positions = PositionTable(position, visual.grid_size, prefix=1)
-        self.dtype = PRECISIONS[precision]
+        self.positions = PositionTable(one_of('position', position, tuple(RULES)), visual.grid_size, prefix=1)
+        self.precision = precision
 
     @property
     def blocks(self) -> nn.ModuleList:
@@ -60,10 +57,9 @@ class CLIPTower(nn.Module):
             )
         return grid
 
-    def autocast(self) -> AbstractContextManager:
-        """The precision to run in; an autocast around the caller is switched off for float32."""
-        kind = self.visual.conv1.weight.device.type
-        return torch.autocast(kind, self.dtype, enabled=self.dtype != torch.float32)
+    def autocast(self) -> torch.autocast:
+        """Returns a context that runs the tower in its precision."""
+        return autocast_to(self.visual.conv1.weight.device, self.precision)
 
     def embed(self, images: Tensor) -> Tensor:
         """(B, 3, H, W) normalized images -> (B, 1 + h w, D) tokens that enter the first block, class token first."""

@@ -1,20 +1,28 @@
 """The method itself, in pure PyTorch: nothing here knows OpenMMLab, open_clip or timm."""
 
+from .adapter import Adapter, Labels, decide
 from .anchors import AnchorRule, Anchors, anchor_map, find_anchors
-from .bank import PrototypeBank
+from .bank import Coverage, PrototypeBank
 from .bilinear import Grid, Resized, RowSource, UpsampledNorm, axis_taps, spread_
-from .fusion import FusedScores, Fusion, Lookup, Prototypes, sweep_labels
+from .evidence import ENCODER, Evidence, EvidenceCache
+from .fusion import FusedScores, Fusion, Lookup, Prototypes
 from .scores import ARGMAX, ClassProbabilities, DecisionRule, QueryScores, ScoreMap
 
 __all__ = [
     'ARGMAX',
+    'ENCODER',
+    'Adapter',
     'AnchorRule',
     'Anchors',
     'ClassProbabilities',
+    'Coverage',
     'DecisionRule',
+    'Evidence',
+    'EvidenceCache',
     'FusedScores',
     'Fusion',
     'Grid',
+    'Labels',
     'Lookup',
     'PrototypeBank',
     'Prototypes',
@@ -26,6 +34,6 @@ __all__ = [
     'anchor_map',
     'axis_taps',
     'find_anchors',
+    'decide',
     'spread_',
-    'sweep_labels',
 ]

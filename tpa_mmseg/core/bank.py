@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -10,8 +11,24 @@ from torch import Tensor
 from ..errors import TPAError
 from .anchors import AnchorRule, find_anchors
 from .bank_file import read_bank, write_bank
+from .evidence import ENCODER, Evidence
 from .fusion import Prototypes
 from .scores import ScoreMap
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What a bank has of each class.
+
+    Args:
+        images: Number of images in the bank.
+        anchors: (C,) number of anchors.
+        covered: (C,) whether the class has a prototype.
+    """
+
+    images: int
+    anchors: tuple[int, ...]
+    covered: tuple[bool, ...]
 
 
 class PrototypeBank:
@@ -22,6 +39,7 @@ class PrototypeBank:
         dim: Width D of the encoder's features.
         rule: What an anchor is.
         device: Where the sums live.
+        encoder: Name of the encoder whose features it sums.
 
     Attributes:
         sums: (C, D) float64 sum of the raw, un-normalized features of all anchors.
@@ -37,10 +55,12 @@ class PrototypeBank:
         dim: int,
         rule: AnchorRule | None = None,
         device: torch.device | str = 'cpu',
+        encoder: str = ENCODER,
     ) -> None:
         self.rule = rule or AnchorRule()
         self.sums = torch.zeros(num_classes, dim, dtype=torch.float64, device=device)
         self.counts = torch.zeros(num_classes, dtype=torch.int64, device=device)
+        self.encoder = encoder
         self.images = 0
         self.fingerprint: dict = {}
         self.pool: list[str] = []
@@ -59,8 +79,22 @@ class PrototypeBank:
         enough = self.rule.k_min if self.rule.k_min_scope == 'pool' else 1
         return self.counts >= max(1, enough)
 
+    def coverage(self) -> Coverage:
+        """Anchors per class, and which classes have a prototype."""
+        return Coverage(self.images, tuple(self.counts.tolist()), tuple(self.covered.tolist()))
+
+    def add(self, evidence: Evidence) -> Tensor:
+        """Add one image. Returns the (C,) number of anchors that it contributed."""
+        phi = evidence.features[self.encoder]
+        if not torch.isfinite(phi).all():
+            raise TPAError(
+                f'The features of {evidence.name or "an image"} contain NaN or infinity, which would spoil the whole '
+                'bank: check the weights and the precision of the encoder.'
+            )
+        return self.update(evidence.scores, phi, evidence.seed)
+
     def update(self, scores: ScoreMap, phi: Tensor, seed: int = 0) -> Tensor:
-        """Folds one image in.
+        """Add one image by its parts; :meth:`add` takes them from its evidence.
 
         Args:
             scores: The host's probabilities.
@@ -75,8 +109,6 @@ class PrototypeBank:
                 f'a bank of {self.num_classes} classes x {self.dim} features was given '
                 f'{scores.num_classes} classes x {phi.shape[0]} features'
             )
-        if not torch.isfinite(phi).all():
-            raise ValueError('the features of an image hold NaN or infinity, which would spoil the whole bank')
         weights, counts = find_anchors(scores, tuple(phi.shape[1:]), self.rule, seed)
         present = counts.nonzero()[:, 0]
         sums = weights[present].flatten(1) @ phi.detach().to(weights.device).flatten(1).T.double()

@@ -67,6 +67,13 @@ class RowSource(Protocol):
     def rows(self, top: int, bottom: int) -> Tensor:
         """Rows ``top`` to ``bottom`` as float32 (C, bottom - top, W); the caller may not write to them."""
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the map and everything behind it hold."""
+
+    def release(self) -> None:
+        """Free what can be computed again without a network."""
+
 
 class Grid:
     """A map that is in memory, of any float type. Args: values (C, h, w)."""
@@ -84,6 +91,13 @@ class Grid:
 
     def rows(self, top: int, bottom: int) -> Tensor:
         return self.values[:, top:bottom].float()
+
+    @property
+    def nbytes(self) -> int:
+        return self.values.nbytes
+
+    def release(self) -> None:
+        pass
 
 
 class Resized:
@@ -109,6 +123,13 @@ class Resized:
     @property
     def device(self) -> torch.device:
         return self.source.device
+
+    @property
+    def nbytes(self) -> int:
+        return self.source.nbytes
+
+    def release(self) -> None:
+        self.source.release()
 
     def rows(self, top: int, bottom: int) -> Tensor:
         height = self.source.shape[1]
@@ -201,6 +222,10 @@ class UpsampledNorm:
             rows.append(along_columns(_dot(patch, patch), 2 * _dot(patch, beside)))
             rows_below.append(along_columns(_dot(patch, below), _dot(patch, below_beside) + _dot(beside, below)))
         self.row, self.row_below = torch.cat(rows), torch.cat(rows_below)
+
+    @property
+    def nbytes(self) -> int:
+        return self.row.nbytes + self.row_below.nbytes
 
     def rows(self, top: int, bottom: int) -> Tensor:
         """The norm at rows ``top`` to ``bottom``: (bottom - top, W) float32."""

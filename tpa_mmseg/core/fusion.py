@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from .bilinear import Resized, UpsampledNorm
-from .scores import ARGMAX, Decision, ScoreMap
+from .scores import ARGMAX, ScoreMap
 
 # F.normalize's own guard against a zero feature.
 _EPS = 1e-12
@@ -23,19 +22,19 @@ class Fusion:
         alpha: Share of the host, between 0 and 1.
         lambda_: The paper's lambda: the weight of the cosines beside log-probabilities.
         center: Subtract the mean over the covered classes from the cosines (step 6).
-        rule: Labels by the host's rule applied to ``softmax(l) * mass``, ``'host'``, or by the plain ``'argmax'``.
+        decision: ``'host'``: labels by the host's rule, applied to ``softmax(l) * mass``; or plain ``'argmax'``.
     """
 
     alpha: float = 0.5
     lambda_: float = 5.0
     center: bool = True
-    rule: str = 'host'
+    decision: str = 'host'
 
     def __post_init__(self) -> None:
         if not 0 <= self.alpha <= 1:
             raise ValueError(f'fusion.alpha must be between 0 and 1, not {self.alpha}')
-        if self.rule not in ('host', 'argmax'):
-            raise ValueError(f"fusion.rule must be 'host' or 'argmax', not {self.rule!r}")
+        if self.decision not in ('host', 'argmax'):
+            raise ValueError(f"fusion.decision must be 'host' or 'argmax', not {self.decision!r}")
 
     @property
     def beta(self) -> float:
@@ -78,9 +77,17 @@ class Lookup:
         phi: (D, h, w) patch features of the image, of any float type.
         size: Height and width of the image.
         center: Subtract the mean over the covered classes.
+        norm: ``|Up(phi)|``, where it is known already.
     """
 
-    def __init__(self, prototypes: Prototypes, phi: Tensor, size: tuple[int, int], center: bool = True) -> None:
+    def __init__(
+        self,
+        prototypes: Prototypes,
+        phi: Tensor,
+        size: tuple[int, int],
+        center: bool = True,
+        norm: UpsampledNorm | None = None,
+    ) -> None:
         self.num_classes = prototypes.vectors.shape[0]
         self.classes = prototypes.covered.to(phi.device).nonzero()[:, 0]
         vectors = prototypes.centered() if center else prototypes.vectors
@@ -89,7 +96,7 @@ class Lookup:
         with torch.autocast(phi.device.type, enabled=False):
             products = torch.einsum('cd,dhw->chw', vectors, phi.detach().float())
         self.cosines = Resized(products, size)
-        self.norm = UpsampledNorm(phi, size)
+        self.norm = norm or UpsampledNorm(phi, size)
 
     @property
     def empty(self) -> bool:
@@ -128,44 +135,11 @@ class FusedScores(ScoreMap):
             raise ValueError(f'the bank has {lookup.num_classes} classes, the host {host.num_classes}')
         self.host, self.lookup, self.fusion = host, lookup, fusion
         self.num_classes, self.size, self.channels = host.num_classes, host.size, host.channels
-        self.device = host.device
+        self.device, self.source = host.device, host
         adds_nothing = lookup.empty or fusion.beta == 0
-        self.rule = host.rule if fusion.rule == 'host' or adds_nothing else ARGMAX
+        self.rule = host.rule if fusion.decision == 'host' or adds_nothing else ARGMAX
 
     def log_and_mass(self, top: int, bottom: int, with_mass: bool) -> tuple[Tensor, Tensor | None]:
         log, mass = self.host.log_and_mass(top, bottom, with_mass)
         self.lookup.add_to(log, top, bottom, self.fusion.beta)
         return log, mass
-
-    def both_labels(self) -> tuple[Tensor, Tensor]:
-        """The host's own labels and TPA's, (H, W) int64 each, from one sweep over the host's scores."""
-        host, (fused,) = sweep_labels(self.host, [self])
-        return host, fused
-
-
-def sweep_labels(host: ScoreMap, fusions: Sequence[FusedScores]) -> tuple[Tensor, list[Tensor]]:
-    """The host's own labels and those of every fusion with it, from one sweep over the host's scores.
-
-    Args:
-        host: The host's scores.
-        fusions: Fused scores of this host, with different lookups or weights.
-
-    Returns:
-        (H, W) int64 labels of the host, and of each fusion.
-    """
-    alone, decisions = Decision(host.rule, host), [Decision(fused.rule, fused) for fused in fusions]
-    with_mass = any(decision.needs_mass for decision in (alone, *decisions))
-
-    def take(top: int, bottom: int) -> None:
-        log, mass = host.log_and_mass(top, bottom, with_mass)
-        alone.take(top, log, mass)
-        for number, (fused, decision) in enumerate(zip(fusions, decisions, strict=True), start=1):
-            # The last one needs no copy: nobody reads the host's own band after it.
-            band = log if number == len(fusions) else log.clone()
-            fused.lookup.add_to(band, top, bottom, fused.fusion.beta)
-            decision.take(top, band, mass)
-
-    # A call per band, so that each is freed before the next one is made.
-    for top, bottom in host.ranges():
-        take(top, bottom)
-    return alone.labels(), [decision.labels() for decision in decisions]

@@ -44,7 +44,7 @@ class DecisionRule:
         """The labels of an image. A host that decides by more than its scores has a rule that overrides this.
 
         Args:
-            labels: (H, W) int64 best class of every pixel, which may be changed in place.
+            labels: (H, W) best class of every pixel, of any integer type, which may be changed in place.
             best: (H, W) its score ``softmax(log) * mass``, None where the rule does not read it.
         """
         return labels if best is None else labels.masked_fill_(best < self.prob_thd, 0)
@@ -76,6 +76,7 @@ class ScoreMap:
         size: Height and width of the original image.
         rule: The host's own decision rule.
         channels: Number of channels that are upsampled (text queries may outnumber classes).
+        source: The map that bands are made from.
     """
 
     num_classes: int
@@ -83,6 +84,7 @@ class ScoreMap:
     rule: DecisionRule
     channels: int
     device: torch.device
+    source: RowSource
 
     def log_and_mass(self, top: int, bottom: int, with_mass: bool) -> tuple[Tensor, Tensor | None]:
         """Log-probabilities of a band up to a constant per pixel, and the mass of its pixels.
@@ -93,6 +95,15 @@ class ScoreMap:
             one everywhere or was not asked for.
         """
         raise NotImplementedError
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the map and everything behind it hold."""
+        return self.source.nbytes
+
+    def release(self) -> None:
+        """Free what can be computed again without a network."""
+        self.source.release()
 
     def log_band(self, top: int, bottom: int) -> Tensor:
         """Log-probabilities of rows ``top`` to ``bottom``, up to a constant per pixel: (C, rows, W)."""
@@ -125,10 +136,10 @@ class ScoreMap:
 
     def labels(self) -> Tensor:
         """(H, W) int64 labels by the host's own rule."""
-        decision = Decision(self.rule, self)
+        sweep = LabelSweep(self.rule, self)
         for top, bottom in self.ranges():
-            decision.take(top, *self.log_and_mass(top, bottom, decision.needs_mass))
-        return decision.labels()
+            sweep.take(top, *self.log_and_mass(top, bottom, sweep.needs_mass))
+        return sweep.labels()
 
 
 class QueryScores(ScoreMap):
@@ -211,18 +222,19 @@ class ClassProbabilities(ScoreMap):
         return log, total if with_mass else None
 
 
-class Decision:
+class LabelSweep:
     """Collects labels band by band and applies a decision rule to ``softmax(log) * mass``.
 
     Args:
         rule: The rule.
-        scores: The map that bands come from; asked again for the few bands in which ``area_thd`` strikes a class.
+        scores: The map that bands come from; read again for the few bands in which ``area_thd`` strikes out a class.
+        dtype: Integer type of the labels.
     """
 
-    def __init__(self, rule: DecisionRule, scores: ScoreMap) -> None:
+    def __init__(self, rule: DecisionRule, scores: ScoreMap, dtype: torch.dtype = torch.int64) -> None:
         self.rule = rule
         self.scores = scores
-        self._labels = torch.empty(scores.size, dtype=torch.int64, device=scores.device)
+        self._labels = torch.empty(scores.size, dtype=dtype, device=scores.device)
         self._best = torch.empty(scores.size, dtype=torch.float32, device=scores.device) if rule.reads_scores else None
 
     @property
@@ -241,16 +253,16 @@ class Decision:
             self._best[band] = _score(best, log, mass)
 
     def labels(self) -> Tensor:
-        """(H, W) int64 labels, once every band was taken."""
+        """(H, W) labels, once every band was taken."""
         if self.rule.area_thd is not None:
             self._strike_small_classes()
-        return self.rule.finish(self._labels, self._best)
+        return self.rule.finish(self._labels, self._best).to(self._labels.dtype)
 
     def _strike_small_classes(self) -> None:
         count = torch.bincount(self._labels.flatten(), minlength=self.scores.num_classes)
         struck = count <= self.rule.area_thd * count[1:].sum()
         struck[0] = False
-        hit = struck[self._labels]
+        hit = struck[self._labels.long()]
         hit_rows = hit.any(1).cpu()
         for top, bottom in self.scores.ranges():
             if not hit_rows[top:bottom].any():
@@ -259,7 +271,7 @@ class Decision:
             best, label = best_class(log.masked_fill(struck[:, None, None], float('-inf')))
             # A pixel without a distribution has no next best class.
             where = hit[top:bottom] & log.amax(0).isfinite()
-            self._labels[top:bottom] = torch.where(where, label, self._labels[top:bottom])
+            self._labels[top:bottom] = torch.where(where, label.to(self._labels.dtype), self._labels[top:bottom])
             if self._best is not None:
                 self._best[top:bottom] = torch.where(where, _score(best, log, mass), self._best[top:bottom])
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import TPAError
-from ..layers.precision import PRECISIONS
+from ..layers.precision import PRECISIONS, autocast_to
 from ..layers.resize import nearest_multiple, resize
 from ..weights.files import digest
 
@@ -42,11 +42,11 @@ class PixelNormalization:
             return cls(rgb=bool(flipped))
         return cls(tuple(mean.flatten().tolist()), tuple(std.flatten().tolist()), bool(flipped))
 
-    def undo(self, image: Tensor) -> Tensor:
-        """The (3, H, W) image as float32 RGB in 0 to 1."""
-        mean, std = (image.new_tensor(values, dtype=torch.float32).view(-1, 1, 1) for values in (self.mean, self.std))
-        pixels = (image.float() * std + mean) / 255
-        return pixels if self.rgb else pixels.flip(0)
+    def undo(self, images: Tensor) -> Tensor:
+        """(..., 3, H, W) images as float32 RGB in 0 to 1."""
+        mean, std = (images.new_tensor(values, dtype=torch.float32).view(-1, 1, 1) for values in (self.mean, self.std))
+        pixels = (images.float() * std + mean) / 255
+        return pixels if self.rgb else pixels.flip(-3)
 
 
 class Encoder(nn.Module, ABC):
@@ -110,24 +110,24 @@ class Encoder(nn.Module, ABC):
         if any(side % self.patch or not side for side in images.shape[-2:]):
             raise ValueError(f'{tuple(images.shape[-2:])} is not a multiple of the patch, {self.patch}')
         weight = next(self.network.parameters())
-        # Where no autocast is asked for, one around the caller is switched off: float32 means float32.
-        with torch.autocast(weight.device.type, PRECISIONS[self.precision], enabled=self.precision != 'float32'):
+        with autocast_to(weight.device, self.precision):
             return self.encode(images.to(weight)).float()
 
     @torch.no_grad()
-    def forward(self, image: Tensor, normalization: PixelNormalization) -> Tensor:
-        """Features of one image, whole and in one pass.
+    def forward(self, images: Tensor, normalization: PixelNormalization) -> Tensor:
+        """Features of an image or of a batch, each image whole and all in one pass.
 
         Args:
-            image: (3, H, W) as it comes out of the host's data preprocessor, of any float type.
-            normalization: What that data preprocessor did to it.
+            images: (3, H, W), or (B, 3, H, W), as the host's data preprocessor gives them, of any float type.
+            normalization: What that data preprocessor did to them.
 
         Returns:
-            (D, h, w) float32 features.
+            (D, h, w) or (B, D, h, w) float32 features.
         """
-        pixels = normalization.undo(image.to(self.mean.device))
-        images = ((pixels - self.mean) / self.std)[None]
-        return self.dense(resize(images, self.input_size(*image.shape[-2:])))[0]
+        pixels = (normalization.undo(images.to(self.mean.device)) - self.mean) / self.std
+        batch = pixels if images.ndim == 4 else pixels[None]
+        features = self.dense(resize(batch, self.input_size(*images.shape[-2:])))
+        return features if images.ndim == 4 else features[0]
 
     def input_size(self, height: int, width: int) -> tuple[int, int]:
         """The height and width at which the network sees an image of that size."""

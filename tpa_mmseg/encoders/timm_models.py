@@ -16,16 +16,8 @@ from timm.models.vision_transformer_sam import VisionTransformerSAM
 from torch import Tensor, nn
 
 from ..errors import TPAError
-from ..weights.files import (
-    SUFFIXES,
-    does_not_fit,
-    explain_download,
-    find,
-    load_into,
-    load_state_dict,
-    misfit,
-    weights_dir,
-)
+from ..weights.files import SUFFIXES, does_not_fit, load_into, load_state_dict, local_path, misfit
+from ..weights.sources import timm_source
 
 # What files hold beyond an encoder: classifiers, poolings, MAE's decoder and the tokens that stand for masked patches.
 _BEYOND_ENCODER = ('head', 'fc_norm', 'attn_pool', 'decoder', 'mask_token')
@@ -50,11 +42,9 @@ def build_network(model: str | Mapping, pretrained: bool | str | os.PathLike) ->
     else:
         network = _from_name(model, pretrained if isinstance(pretrained, str) and path is None else None)
         if pretrained and path is None:
-            path = _find_weights(network)
+            path = _downloaded(network)
     if path is not None:
         load_file(network, path)
-    elif pretrained:
-        _download(network)
     return network
 
 
@@ -84,7 +74,7 @@ def _as_path(pretrained: bool | str | os.PathLike) -> Path | None:
     """The file that ``pretrained`` names, None where it is a tag or no name at all."""
     if isinstance(pretrained, bool):
         return None
-    path = Path(pretrained)
+    path = local_path(pretrained)
     return path if path.suffix in SUFFIXES or path.name != str(pretrained) or path.is_file() else None
 
 
@@ -151,19 +141,9 @@ def _of_other_geometry(state: Mapping[str, Tensor], network: nn.Module) -> list[
     return misfits
 
 
-def _find_weights(network: nn.Module) -> Path | None:
-    """The weights of a named model in the weights folder, under timm's name or that of the original release."""
-    original = Path(network.pretrained_cfg.get('url') or '').stem
-    return find(full_name(network)) or (find(original) if original else None)
-
-
-def _download(network: nn.Module) -> None:
-    """Loads the weights of a named model with timm's own download code."""
+def _downloaded(network: nn.Module) -> Path:
+    """Returns the weights of a named model: in the weights folder, in the hub's cache, or downloaded now."""
     config, name = network.pretrained_cfg, full_name(network)
     if not (config.get('hf_hub_id') or config.get('url')):
         raise TPAError(f'timm offers no weights for {name}: set pretrained to a file (or to False for random weights).')
-    files = config.get('url')
-    if config.get('hf_hub_id'):
-        files = f'{config.get("hf_hub_filename") or "model.safetensors"} of the hub repository {config["hf_hub_id"]}'
-    with explain_download(name, files, weights_dir() / f'{name}.safetensors'):
-        timm.models.load_pretrained(network, num_classes=0, filter_fn=_converter(network))
+    return timm_source(name).download()

@@ -14,8 +14,9 @@ from ..core import PrototypeBank
 from ..core.bank_file import as_json
 from ..datasets import Pool, PoolOptions, build_pool
 from ..errors import TPAError
+from ..evaluation import describe_bank
 from ..segmentors import TPASegmentor
-from .bank_builder import build_bank
+from .bank_builder import build_bank, save_on_main
 from .distributed import unwrap
 
 BANK_FILE = 'bank.safetensors'
@@ -33,7 +34,7 @@ class PrototypeBankHook(Hook):
     priority = 'VERY_HIGH'
 
     def __init__(self, pool: dict | None = None, reuse: bool = True) -> None:
-        self.pool = pool_options(pool)
+        self.pool = PoolOptions.of(pool)
         self.reuse = reuse
 
     def before_test(self, runner: Runner) -> None:
@@ -49,7 +50,7 @@ class PrototypeBankHook(Hook):
             self._find_or_build(runner, model)
         # The test starts alike, whether the bank was built just now or found.
         model.host.reset()
-        print_log(describe(model), 'current')
+        print_log(describe_bank(model.bank.coverage(), model.dataset_meta['classes']), 'current')
 
     def _find_or_build(self, runner: Runner, model: TPASegmentor) -> None:
         pool = build_pool(runner.cfg.test_dataloader.dataset, self.pool)
@@ -73,7 +74,7 @@ class PrototypeBankHook(Hook):
         except TPAError as error:
             print_log(f'Building a new bank: {error}', 'current')
             return None
-        expected = {**model.fingerprint(), 'pool': pool.fingerprint(), 'anchors': model.rule.as_dict()}
+        expected = {**model.fingerprint(), 'pool': pool.fingerprint(), 'anchors': model.anchor_rule.as_dict()}
         actual = {**bank.fingerprint, 'anchors': bank.rule.as_dict()}
         changed = [part for part, value in expected.items() if actual.get(part) != as_json(value)]
         if changed:
@@ -81,44 +82,3 @@ class PrototypeBankHook(Hook):
             return None
         print_log(f'Using the bank {path} of an earlier run.', 'current')
         return bank
-
-
-def pool_options(pool: dict | None) -> PoolOptions:
-    """Options of the pool from a config; a wrong key becomes a sentence."""
-    try:
-        return PoolOptions(**(pool or {}))
-    except TypeError as error:
-        raise TPAError(f'The pool options of PrototypeBankHook are wrong: {error}.') from error
-
-
-def save_on_main(bank: PrototypeBank, path: Path) -> None:
-    """Saves on rank 0. An error there is raised on every rank, so that none goes on alone."""
-    failure: list[str | None] = [None]
-    if dist.is_main_process():
-        try:
-            bank.save(path)
-        except TPAError as error:
-            failure[0] = str(error)
-    dist.broadcast_object_list(failure)
-    if failure[0] is not None:
-        raise TPAError(failure[0])
-
-
-def describe(model: TPASegmentor) -> str:
-    """One line about the bank in use: size, coverage, anchors."""
-    summary = model.bank_summary()
-    counts = summary['anchors_per_class']
-    names = model.dataset_meta['classes']
-    text = (
-        f'Bank of {summary["images"]} images: {summary["classes_covered"]} of {summary["num_classes"]} classes '
-        f'covered, {summary["anchors"]} anchors'
-    )
-    missing = [name for name, covered in zip(names, model.bank.covered.tolist(), strict=True) if not covered]
-    if missing:
-        shown = ', '.join(missing[:8]) + (', ...' if len(missing) > 8 else '')
-        text += f'; without a prototype: {shown}'
-    present = [(count, name) for count, name in zip(counts, names, strict=True) if count]
-    if present:
-        low, high = min(present), max(present)
-        text += f'; fewest {low[0]} ({low[1]}), most {high[0]} ({high[1]})'
-    return f'{text}.'

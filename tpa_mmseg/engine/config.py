@@ -1,41 +1,102 @@
-"""Configs: reading one, with or without TPA in it, and starting a Runner."""
+"""Configs: reading one, with or without TPA in it, starting a Runner, and messages for wrong options."""
 
 from __future__ import annotations
 
 import argparse
+import inspect
+import keyword
+import os
+import re
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from mmengine.config import Config
+from mmengine.config import Config, DictAction
+from mmengine.registry import build_from_cfg
 from mmengine.runner import Runner
 
 from ..datasets import add_read_checks
 from ..errors import TPAError, user_message
+from ..options import unknown_option
 from .distributed import init_distributed
 
 
-def load_config(args: argparse.Namespace) -> Config:
-    """Reads the config and applies the common arguments."""
-    path = Path(args.config)
+def load_config(
+    path: str | os.PathLike,
+    work_dir: str | os.PathLike | None = None,
+    options: Mapping | None = None,
+    launcher: str = 'none',
+) -> Config:
+    """Reads a config that can be tested.
+
+    Args:
+        path: Its file.
+        work_dir: Folder for logs, results and the bank; by default the config's own, or one below ``work_dirs``.
+        options: Dotted key -> value, replacing the config's; see :func:`parse_options`.
+        launcher: How the ranks of a job are started, one of :data:`~tpa_mmseg.engine.distributed.LAUNCHERS`.
+    """
+    path = Path(path)
     if not path.is_file():
         raise TPAError(f'There is no config file {path}.')
     try:
         cfg = Config.fromfile(path)
-        if args.cfg_options:
-            cfg.merge_from_dict(args.cfg_options)
+        if options:
+            cfg.merge_from_dict(dict(options))
     except (KeyError, TypeError, NameError, SyntaxError, FileNotFoundError) as error:
         raise TPAError(f'The config {path} cannot be read ({user_message(error)}).') from error
     missing = [key for key in ('model', 'test_dataloader', 'test_evaluator', 'test_cfg') if not cfg.get(key)]
     if missing:
         raise TPAError(f'The config {path} has no {missing[0]}: it cannot be tested.')
-    cfg.work_dir = args.work_dir or cfg.get('work_dir') or str(Path('work_dirs') / path.stem)
-    cfg.launcher = args.launcher
-    if args.launcher != 'none':
+    cfg.work_dir = str(work_dir or cfg.get('work_dir') or Path('work_dirs') / path.stem)
+    cfg.launcher = launcher
+    if launcher != 'none':
         cfg.model_wrapper_cfg = dict(type='TestOnlyWrapper')
     dataset = cfg.test_dataloader.dataset
     _check_data(dataset, path)
     if 'pipeline' in dataset:
         add_read_checks(dataset.pipeline)
     return cfg
+
+
+def parse_options(texts: Sequence[str]) -> dict:
+    """Reads ``KEY=VALUE`` texts as MMEngine's tools do: numbers, booleans, lists and tuples have their own types."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--cfg-options', nargs='+', action=DictAction, default={})
+    try:
+        options = parser.parse_args(['--cfg-options', *texts] if texts else []).cfg_options
+    except (AssertionError, ValueError) as error:
+        raise TPAError(f'--cfg-options {" ".join(texts)} cannot be read ({error}).') from error
+    for key in options:
+        for part in filter(keyword.iskeyword, key.split('.')):
+            raise TPAError(f'{key} is not an option: {part!r} is a Python keyword. Did you mean {part + "_"!r}?')
+    return options
+
+
+@contextmanager
+def config_errors() -> Iterator[None]:
+    """Turns the TypeError for an option that a registered class does not have into a message with the nearest one."""
+    try:
+        yield
+    except TypeError as error:
+        explained = _explain(error)
+        if explained is None:
+            raise
+        raise explained from error
+
+
+def _explain(error: TypeError) -> TPAError | None:
+    """The message for a wrong option of a config; None for every other TypeError."""
+    wrong = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+    builds = [f.f_locals for f, _ in traceback.walk_tb(error.__traceback__) if f.f_code is build_from_cfg.__code__]
+    # Only what stands in the config: a class that calls another one wrongly is a defect and not a user's mistake.
+    if not wrong or not builds or wrong[1] not in builds[-1]['args']:
+        return None
+    built = builds[-1]['obj_cls']
+    makers = [vars(cls).get('__init__') for cls in built.__mro__] if isinstance(built, type) else [built]
+    known = {name: None for maker in filter(inspect.isfunction, makers) for name in inspect.signature(maker).parameters}
+    known = [name for name in known if name not in ('self', 'args', 'kwargs')]
+    return unknown_option(built.__name__, wrong[1], known)
 
 
 def _check_data(dataset: dict, config: Path) -> None:

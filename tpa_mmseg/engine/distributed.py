@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import zlib
 
 import torch
 import torch.distributed as dist
@@ -42,14 +43,21 @@ def init_distributed(launcher: str) -> None:
             f'--launcher {launcher} needs the variable {missing[0]}, which is not set: start with '
             'tools/dist_test.sh or tools/slurm_test.sh, or use --launcher none.'
         )
+    os.environ.setdefault('MASTER_PORT', str(_port_of_job()))
     if torch.cuda.is_available():
         init_dist(launcher, backend='nccl')
         return
     for name, source in zip(_VARIABLES['pytorch'], _VARIABLES[launcher], strict=True):
         os.environ[name] = os.environ.get(source, '0')
     os.environ.setdefault('MASTER_ADDR', _first_slurm_node() if launcher == 'slurm' else '127.0.0.1')
-    os.environ.setdefault('MASTER_PORT', '29500')
     dist.init_process_group('gloo')
+
+
+def _port_of_job() -> int:
+    """Returns a port that all ranks of a job agree on and other jobs on the same machine do not take."""
+    names = ('SLURM_JOB_ID', 'SLURM_STEP_ID', 'PMIX_NAMESPACE', 'OMPI_MCA_ess_base_jobid')
+    # Below the ports that systems give to outgoing connections.
+    return 12000 + zlib.crc32('.'.join(os.environ.get(name, '') for name in names).encode()) % 20000
 
 
 def _first_slurm_node() -> str:

@@ -1,7 +1,17 @@
 """Scores of host and TPA, and the tables that show them."""
 
+from .counts import SCORES, ClassCounts, ClassScores
 from .metric import HostTPAMetric
-from .summary import class_table, score_table, summary
-from .table import render
+from .report import describe_bank, report_of, with_bank
+from .summary import summary
 
-__all__ = ['HostTPAMetric', 'class_table', 'render', 'score_table', 'summary']
+__all__ = [
+    'SCORES',
+    'ClassCounts',
+    'ClassScores',
+    'HostTPAMetric',
+    'describe_bank',
+    'report_of',
+    'summary',
+    'with_bank',
+]

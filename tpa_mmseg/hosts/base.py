@@ -29,7 +29,12 @@ class Host(ClassMetaMixin, BaseSegmentor):
         nonfinite: What to do when the network returns NaN: ``'raise'``, or ``'keep'`` the host's label for such
             pixels, which are then never anchors.
         init_cfg, pretrained, train_cfg, test_cfg: Accepted because MMSegmentation passes them; not used.
+
+    Attributes:
+        images_are_independent: Whether the scores of an image are the same whatever other images were seen.
     """
+
+    images_are_independent: bool = True
 
     def __init__(
         self,

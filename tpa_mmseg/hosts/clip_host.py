@@ -218,12 +218,12 @@ class CLIPHost(Host):
         return refine_(scores, guide, self.pamr_steps, self.pamr_dilations)
 
     def own_names(self) -> list[str] | None:
-        return None if self.names is None else [synonyms[0] for synonyms in self.names.names]
+        return None if self.names is None else self.names.titles
 
     def settings(self) -> dict:
         """The options that change the numbers, in the types of JSON."""
         return {
-            'precision': str(self.tower.dtype),
+            'precision': self.tower.precision,
             'position': self.tower.positions.rule,
             'logit_scale': self.logit_scale,
             'sliding': asdict(self.sliding),

@@ -1,4 +1,4 @@
-"""The precision that frozen networks run in."""
+"""The precision of frozen networks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ PRECISIONS = {'float32': torch.float32, 'float16': torch.float16, 'bfloat16': to
 
 
 def autocast_to(device: torch.device, precision: str) -> torch.autocast:
-    """A context that runs networks in ``precision``. For float32 it switches off any autocast around the caller."""
+    """Returns a context that runs networks on a device in a precision.
+
+    ``'float32'`` means float32: an autocast around the caller is switched off.
+    """
     dtype = PRECISIONS[precision]
     return torch.autocast(device.type, dtype, enabled=dtype != torch.float32)

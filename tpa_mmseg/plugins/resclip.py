@@ -18,6 +18,7 @@ from ..hosts.block_parts import BlockParts, Plugin
 from ..hosts.clip_host import CLIPHost
 from ..hosts.last_block import LastBlockHost
 from ..layers.attention import attend
+from ..options import options_of
 from .resclip_feedback import Feedback
 
 # The attentions of hosts that are a softmax of scores, which feedback can change.
@@ -128,10 +129,7 @@ def cross_correlation(earlier: Sequence[tuple[Tensor, Tensor]], values: Tensor) 
 
 
 def _options(kind: type, name: str, given: dict | bool) -> CrossCorrelation | Feedback:
-    """Options of a config, True for all defaults; or a sentence that says which there are."""
+    """Reads the options of a config; True for all defaults."""
     given = {} if given is True else given
-    try:
-        return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()})
-    except TypeError as error:
-        known = ', '.join(kind.__dataclass_fields__)
-        raise TPAError(f'{name} of ResCLIP takes {known}, not {sorted(given)}.') from error
+    given = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
+    return options_of(kind, given, f'ResCLIP.{name}')

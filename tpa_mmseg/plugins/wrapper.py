@@ -71,6 +71,10 @@ class HostWrapper(Host):
         with torch.autocast(self.host.text_features.device.type, enabled=False):
             return self.host.score_maps(inputs, data_samples, self.score_windows)
 
+    @property
+    def images_are_independent(self) -> bool:
+        return self.policy == 'image'
+
     @abstractmethod
     def score_windows(self, cuts: list[list[Tensor]]) -> list[list[Tensor]]:
         """The (3, h, w) windows of each image -> their (Q, gh, gw) cosines with the text, or what stands for them."""

@@ -1,4 +1,4 @@
-"""Where the files of each dataset are below the data root, and which values a label may have."""
+"""Folders of the datasets below the data root, and values of the labels."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..catalog import load
+from ..errors import TPAError
 
 IGNORED = 255
 
 
 @dataclass(frozen=True)
 class Layout:
-    """One dataset on the disk.
+    """A dataset on disk.
 
     Args:
         name: Its key in the catalog.
@@ -20,10 +21,10 @@ class Layout:
         images: Path of an image in that folder, with ``{split}`` and ``{stem}``.
         labels: The same for its label.
         values: The pixels of a label are 0 to ``values`` - 1.
-        ignored: Whether they may also be 255, which is not scored. ADE20K keeps 0 for that (``reduce_zero_label``).
-        archives: What to give to ``tools/prepare.py`` as ``--source``.
-        list: Path of the list of images, with ``{split}``; None where the folder itself is the list.
-        splits: What the dataset calls the splits.
+        ignored: Whether they may also be 255, which is not scored. ADE20K uses 0 for that (``reduce_zero_label``).
+        archives: The official archives, for ``--source`` of ``tools/prepare.py``.
+        list: Path of the list of images, with ``{split}``; None if all images of the folder belong to the split.
+        splits: The dataset's own names of the splits.
     """
 
     name: str
@@ -38,24 +39,29 @@ class Layout:
 
     @property
     def title(self) -> str:
-        """Its name for people."""
+        """Its full name."""
         return load().datasets[self.name].title
 
     @property
+    def benchmarks(self) -> tuple[str, ...]:
+        """The benchmarks that read it, as configs name them."""
+        return tuple(name for name, entry in load().benchmarks.items() if entry.dataset == self.name)
+
+    @property
     def counts(self) -> Mapping[int, str]:
-        """How many images the test has -> which list that is (empty if there is only one)."""
+        """Number of test images -> name of their list (empty if there is only one)."""
         return load().datasets[self.name].counts
 
     def image(self, split: str, stem: str) -> str:
-        """Path of an image below the folder."""
+        """Returns the path of an image below the folder."""
         return self.images.format(split=self.splits[split], stem=stem)
 
     def label(self, split: str, stem: str) -> str:
-        """Path of a label below the folder."""
+        """Returns the path of a label below the folder."""
         return self.labels.format(split=self.splits[split], stem=stem)
 
     def list_file(self, split: str) -> str:
-        """Path of the list of a split below the folder."""
+        """Returns the path of the list of a split below the folder."""
         return self.list.format(split=self.splits[split])
 
 
@@ -119,3 +125,12 @@ _LAYOUTS = (
     ),
 )
 LAYOUTS = {layout.name: layout for layout in _LAYOUTS}
+
+
+def dataset_of(name: str) -> str:
+    """Returns the key in :data:`LAYOUTS` of a dataset or of one of its benchmarks."""
+    for dataset, layout in LAYOUTS.items():
+        if name == dataset or name in layout.benchmarks:
+            return dataset
+    known = dict.fromkeys(name for dataset, layout in LAYOUTS.items() for name in (dataset, *layout.benchmarks))
+    raise TPAError(f'Unknown dataset {name!r}. Choose from: {", ".join(known)}.')

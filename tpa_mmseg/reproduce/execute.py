@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import torch
 
+from .context import RunContext
 from .cost import cost_run
 from .layout import RunFolder
 from .overlap import overlap_run
@@ -14,9 +15,8 @@ from .repetition import repetition_run
 from .results import RunResult
 from .runs import Run
 from .scoring import score_run
-from .session import Session
 
-_OTHERS: dict[str, Callable[[Session], RunResult]] = {
+_OTHERS: dict[str, Callable[[RunContext], RunResult]] = {
     'repetition': repetition_run,
     'overlap': overlap_run,
     'cost': cost_run,
@@ -34,5 +34,5 @@ def execute(run: Run, folder: RunFolder, claim: int = 0, cfg_options: dict | Non
         claim: Number of the claim that it is executed under.
         cfg_options: Settings that replace those of the config.
     """
-    session = Session(run, folder, claim, cfg_options)
-    return _OTHERS.get(run.experiment, score_run)(session)
+    context = RunContext(run, folder, claim, cfg_options)
+    return _OTHERS.get(run.experiment, score_run)(context)

@@ -8,30 +8,30 @@ from __future__ import annotations
 import numpy as np
 
 from ..datasets import Pool, PoolOptions
+from .context import RunContext
 from .results import OverlapSplit, RunResult
 from .scoring import score
-from .session import Session
 from .truth import classes_of_images
 
 
-def overlap_run(session: Session) -> RunResult:
+def overlap_run(context: RunContext) -> RunResult:
     """Scores one half of the test set with banks from three pools of the other half."""
-    seen = classes_of_images(session)
-    evaluation, pools = make_splits(seen, _pool_size(session), session.pool_options.seed)
-    whole = session.pool(PoolOptions(fraction=1.0))
+    seen = classes_of_images(context)
+    evaluation, pools = make_splits(seen, _pool_size(context), context.pool_options.seed)
+    whole = context.pool(PoolOptions(fraction=1.0))
     wanted = Pool(whole.dataset, sorted(set().union(*pools.values())), whole.root)
     names = dict(zip(wanted.indices, wanted.names(), strict=True))
-    members = {key: {names[index] for index in pool} for key, pool in pools.items()}
-    session.shared.build_banks(session.named(wanted), members)
+    members = {key: frozenset(names[index] for index in pool) for key, pool in pools.items()}
+    banks = context.build_banks(wanted, members)
     overlaps = tuple(describe(key, seen, pool, evaluation) for key, pool in pools.items())
-    host, variants = score(session, evaluation, {split.key: split.overlap for split in overlaps})
-    return session.result(len(evaluation), host=host, variants=variants, overlap=overlaps)
+    host, variants = score(context, evaluation, banks, {split.key: split.overlap for split in overlaps})
+    return context.result(len(evaluation), host=host, variants=variants, overlap=overlaps)
 
 
-def _pool_size(session: Session) -> int:
+def _pool_size(context: RunContext) -> int:
     """The config's pool, or a third of the candidates: a choice among fewer would hardly be one."""
-    candidates = len(session.dataset) // 2
-    return max(1, min(len(session.pool()), candidates // 3))
+    candidates = len(context.dataset) // 2
+    return max(1, min(len(context.pool()), candidates // 3))
 
 
 def make_splits(seen: np.ndarray, size: int, seed: int) -> tuple[list[int], dict[str, list[int]]]:

@@ -8,34 +8,28 @@ from pathlib import Path
 import numpy as np
 
 from ..core import anchor_map
-from ..io import atomic_write
-from ..visualization import anchor_picture, comparison, read_image
+from ..io import write_png
+from ..visualization import anchor_figure, comparison, read_image
+from .context import RunContext
 from .experiments import PICTURES_LOOKED_AT
 from .results import Picture, RunResult
-from .session import Session
-from .shared_pass import Prediction
+from .scoring import Prediction, predict
 
 # How many of each kind are drawn.
 _CHOICES = {'best': 3, 'typical': 3, 'worst': 2}
 
 
-def pictures_run(session: Session) -> RunResult:
+def pictures_run(context: RunContext) -> RunResult:
     """Draws a comparison and the anchors of chosen images."""
-    pool = session.pool()
-    session.shared.build_banks(session.named(pool), {'full': set(pool.names())})
-    order = np.random.RandomState(session.pool_options.seed).permutation(len(session.dataset))
+    adapters = context.adapters(context.build_banks(context.pool(), {'full': None}))
+    order = np.random.RandomState(context.pool_options.seed).permutation(len(context.dataset))
     indices = sorted(order[:PICTURES_LOOKED_AT].tolist())
-    gains: list[float] = []
-    session.say(0, len(indices))
-    for data in session.images(session.dataset, indices):
-        gains += [_gain(session, found) for found in session.shared.predict(data)]
-        session.say(len(gains), len(indices))
+    gains = [_gain(context, found) for found in predict(context, indices, adapters)]
     pictures: list[Picture] = []
     for name, position in choose(gains):
-        (data,) = session.images(session.dataset, [indices[position]])
-        (found,) = session.shared.predict(data)
-        pictures += _draw(session, found, name, gains[position])
-    return session.result(len(indices), pictures=tuple(pictures))
+        (found,) = predict(context, [indices[position]], adapters)
+        pictures += _draw(context, found, name, gains[position])
+    return context.result(len(indices), pictures=tuple(pictures))
 
 
 def choose(gains: Sequence[float]) -> list[tuple[str, int]]:
@@ -59,25 +53,24 @@ def _rank(name: str) -> tuple[int, str]:
     return list(_CHOICES).index(name.split('-')[0]), name
 
 
-def _gain(session: Session, found: Prediction) -> float:
+def _gain(context: RunContext, found: Prediction) -> float:
     """Change of the share of right pixels in percentage points; 0 where no pixel counts."""
-    truth = found.truth.to(found.host)
-    counts = truth != session.cfg.test_evaluator.get('ignore_index', 255)
-    right = [((labels == truth) & counts).sum() for labels in (found.host, found.labels['full'])]
+    counts = found.truth != context.cfg.test_evaluator.get('ignore_index', 255)
+    right = [((labels == found.truth) & counts).sum() for labels in (found.host, found.adapted['full'])]
     return round(100 * float((right[1] - right[0]) / counts.sum().clamp(min=1)), 2)
 
 
-def _draw(session: Session, found: Prediction, name: str, gain: float) -> list[Picture]:
+def _draw(context: RunContext, found: Prediction, name: str, gain: float) -> list[Picture]:
     """Writes both pictures of an image."""
     path = found.sample.img_path
-    image, meta = read_image(path), session.dataset.metainfo
+    image, meta = read_image(path), context.dataset.metainfo
     classes, palette = meta['classes'], meta.get('palette')
-    anchors = anchor_map(found.scores, session.shared.models['full'].rule).cpu().numpy()
-    host, tpa, truth = (labels.cpu().numpy() for labels in (found.host, found.labels['full'], found.truth))
-    ignore_index = session.cfg.test_evaluator.get('ignore_index', 255)
+    anchors = anchor_map(found.evidence.scores, context.model.anchor_rule).cpu().numpy()
+    host, tpa, truth = (labels.cpu().numpy() for labels in (found.host, found.adapted['full'], found.truth))
+    ignore_index = context.cfg.test_evaluator.get('ignore_index', 255)
     drawn = {
         'comparison': comparison(tpa, classes, host, truth, image, palette, ignore_index),
-        'anchors': anchor_picture(anchors, classes, image, palette),
+        'anchors': anchor_figure(anchors, classes, image, palette),
     }
     choice, title = name.split('-')[0], Path(path).name
     captions = {
@@ -87,7 +80,6 @@ def _draw(session: Session, found: Prediction, name: str, gain: float) -> list[P
     pictures = []
     for kind, picture in drawn.items():
         file = f'pictures/{name}-{kind}.png'
-        with atomic_write(session.folder.path / file) as out:
-            picture.save(out, format='PNG')
+        write_png(context.folder.path / file, picture)
         pictures.append(Picture(file, kind, choice, title, captions[kind], gain))
     return pictures

@@ -83,7 +83,7 @@ def compare(run: Run, result: RunResult) -> Iterator[Comparison]:
     for variant in result.variants:
         printed = reference(run, variant.key)
         found.append((variant.key, 'tpa', variant.tpa.mIoU, printed.tpa))
-        found.append((variant.key, 'gain', variant.delta.mIoU, printed.gain))
+        found.append((variant.key, 'gain', variant.gain.mIoU, printed.gain))
     for key, quantity, ours, theirs in found:
         if ours is not None and theirs is not None:
             yield Comparison(run, key, quantity, ours, theirs)

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 
 from ..errors import TPAError
-from ..io import atomic_write
+from ..io import write_json
 
 SCHEMA = 2
 # Last parts of settings that no result depends on.
@@ -77,7 +77,7 @@ class VariantResult:
         key: Key of the :class:`~tpa_mmseg.reproduce.runs.Setting`, such as ``'full'`` or ``'k-1.5'``.
         value: What an axis of a plot shows: k, the share of the pool, the overlap. None where there is no axis.
         tpa: Scores with TPA.
-        delta: Gain over the host.
+        gain: Gain over the host.
         per_class: Every class, in the dataset's order.
         bank: None for per-image prototypes.
     """
@@ -85,7 +85,7 @@ class VariantResult:
     key: str
     value: float | None
     tpa: Scores
-    delta: Scores
+    gain: Scores
     per_class: tuple[ClassScore, ...]
     bank: BankInfo | None = None
 
@@ -242,9 +242,7 @@ class RunResult:
 
     def save(self, path: Path) -> None:
         """Writes the file so that it is either complete or not there."""
-        with atomic_write(path, 'w') as file:
-            json.dump(asdict(self), file, indent=2, ensure_ascii=False, allow_nan=False)
-            file.write('\n')
+        write_json(path, asdict(self))
 
     @classmethod
     def load(cls, path: Path) -> RunResult:

@@ -47,7 +47,7 @@ def script(name: str, tasks: int, at_once: int | None, arguments: Sequence[str],
         logs: Where the tasks' own output goes.
         options: More options of sbatch, such as ``--partition=gpu --time=8:00:00``.
     """
-    command = [sys.executable, str(Path(sys.argv[0]).resolve()), *arguments]
+    command = [sys.executable, '-m', 'tpa_tools', 'reproduce', *arguments]
     return _SCRIPT.format(
         name=name,
         last=tasks - 1,

@@ -9,7 +9,7 @@ from mmcv.transforms import LoadAnnotations
 from mmseg.registry import DATASETS, TRANSFORMS
 from torch.utils.data import DataLoader
 
-from .session import Session
+from .context import RunContext
 
 
 class _Present:
@@ -24,16 +24,16 @@ class _Present:
         return np.isin(np.arange(self.num_classes), labels)
 
 
-def classes_of_images(session: Session) -> np.ndarray:
+def classes_of_images(context: RunContext) -> np.ndarray:
     """(images, C) bool: the classes in the truth of every test image. No image is read, only labels."""
-    config = copy.deepcopy(session.cfg.test_dataloader.dataset)
+    config = copy.deepcopy(context.cfg.test_dataloader.dataset)
     steps = [step for step in config.pipeline if issubclass(TRANSFORMS.get(step['type']), LoadAnnotations)]
-    ignore_index = session.cfg.test_evaluator.get('ignore_index', 255)
-    config.pipeline = [*steps, _Present(len(session.dataset.metainfo['classes']), ignore_index)]
+    ignore_index = context.cfg.test_evaluator.get('ignore_index', 255)
+    config.pipeline = [*steps, _Present(len(context.dataset.metainfo['classes']), ignore_index)]
     loader = DataLoader(
         DATASETS.build(config),
         batch_size=None,
-        num_workers=session.cfg.test_dataloader.get('num_workers', 0),
+        num_workers=context.cfg.test_dataloader.get('num_workers', 0),
         collate_fn=np.asarray,
     )
     return np.stack(list(loader))

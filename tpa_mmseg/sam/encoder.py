@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ..encoders.timm_models import load_file
 from ..errors import TPAError
-from ..layers.precision import PRECISIONS
+from ..layers.precision import PRECISIONS, autocast_to
 from ..options import one_of
 from .attention import GlobalAttention
 from .model import SAMModel, find_checkpoint
@@ -93,7 +93,7 @@ class SAMEncoder(nn.Module):
         """
         frame = self.model.frame(image.shape[:2])
         *blocks, last = self.network.blocks
-        with torch.autocast(self.mean.device.type, PRECISIONS[self.precision], enabled=self.precision != 'float32'):
+        with autocast_to(self.mean.device, self.precision):
             tokens = self.network.patch_embed(self.prepare(image, frame)) + self.network.pos_embed
             for block in blocks:
                 tokens = block(tokens) if block.window_size else _global_block(block, tokens)

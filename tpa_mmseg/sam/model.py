@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 from torch import nn
 
-from ..catalog import sam_weights
 from ..encoders.timm_models import build_network
 from ..errors import TPAError
-from ..options import one_of
-from ..weights.files import find, weights_dir
+from ..options import one_of, options_of
+from ..weights.files import local_path
+from ..weights.sources import sam_source
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,7 @@ class SAMModel:
         """The model of a name, or of a dict of its dimensions."""
         if isinstance(model, str):
             return PUBLISHED[one_of('sam.model', model, tuple(PUBLISHED))]
-        try:
-            found = cls(**model)
-        except TypeError as error:
-            names = ', '.join(field.name for field in fields(cls))
-            raise TPAError(f'sam.model as a dict gives the dimensions {names}: {error}.') from error
+        found = options_of(cls, model, 'sam.model')
         if found.depth - 1 not in found.global_attn_indexes:
             raise TPAError(f'The last block of SAM, {found.depth - 1}, must be among sam.model.global_attn_indexes.')
         return found
@@ -91,17 +87,14 @@ PUBLISHED = {
 
 
 def find_checkpoint(model: str | Mapping, checkpoint: str | os.PathLike | None) -> Path:
-    """The original file of a SAM: the one that is given, or the one in the weights folder."""
-    name = sam_weights(model).name if isinstance(model, str) else None
-    if checkpoint is not None:
-        path = Path(checkpoint).expanduser()
-    elif name is not None:
-        path = find(name) or weights_dir() / f'{name}.pth'
-    else:
+    """Returns the original file of a SAM: the one that is given, or the one in the weights folder."""
+    source = sam_source(model) if isinstance(model, str) else None
+    if checkpoint is None and source is None:
         raise TPAError('A SAM given as a dict has no published weights: set sam.checkpoint to a file.')
+    path = local_path(checkpoint) if checkpoint is not None else source.locate() or source.target
     if not path.is_file():
         raise TPAError(
-            f'There is no SAM checkpoint {path}: bring {f"{name}.pth" if name else path.name} as the authors of '
-            'Segment Anything published it and save it there, or set sam.checkpoint (TPA_WEIGHTS names another folder).'
+            f'There is no SAM checkpoint {path}: download {source.origin if source else path.name} and save it there '
+            '(tpa weights download does), or set sam.checkpoint (TPA_WEIGHTS names another folder).'
         )
     return path

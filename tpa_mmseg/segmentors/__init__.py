@@ -1,6 +1,7 @@
 """TPASegmentor: a host with Test-time Prototype Adaptation around it."""
 
 from .data_preprocessor import TPADataPreProcessor
+from .gather import gather_evidence
 from .tpa_segmentor import TPASegmentor
 
-__all__ = ['TPADataPreProcessor', 'TPASegmentor']
+__all__ = ['TPADataPreProcessor', 'TPASegmentor', 'gather_evidence']

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tpa_tools.miniature_training.captions import WORDS
-
 from ..apis.picture import Picture
 from ..miniature.splits import split_of
 from ..miniature.textures import GROUNDS, THINGS
+from ..miniature.words import WORDS
 
 # Scenes that no network was trained on, and that are not kept for the last look.
 _SPLIT = 'val'

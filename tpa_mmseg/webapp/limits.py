@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from PIL import Image
 
 from ..apis.picture import Picture, pixels_of
+from ..clip.names import split_classes
 from ..errors import TPAError
 
 #: What Pillow may read. It knows many formats more, and some of those start other programs.
@@ -81,7 +82,7 @@ def shown_name(name: str) -> str:
 
 
 def read_words(text: str, background: bool, limits: Limits) -> list[str]:
-    """One entry per class of what a visitor typed: a line each, with ``;`` or ``,`` between synonyms.
+    """One entry per class of what a visitor typed: commas or new lines between classes, ``;`` between synonyms.
 
     A list, because the API would take a single string for the name of a file too.
 
@@ -90,8 +91,8 @@ def read_words(text: str, background: bool, limits: Limits) -> list[str]:
         background: Whether a background is added.
         limits: What is allowed.
     """
-    lines = [line.strip(' \t;,') for line in text.splitlines()]
-    classes = [line for line in lines if line]
+    entries = [entry.strip(' \t\r;') for entry in split_classes(text)]
+    classes = [entry for entry in entries if entry]
     if not classes:
         raise TPAError('There are no classes: type some, one per line.')
     if len(text) > limits.characters or len(classes) > limits.classes:

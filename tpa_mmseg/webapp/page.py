@@ -214,7 +214,7 @@ class Page:
         return Settings(**{key: float(slider.value) for key, slider in self._sliders.items()})
 
     async def _try(self, action: Callable[..., T], *args: Any) -> T | None:
-        """Does something that takes long beside the page. What a visitor can mend is said in a sentence."""
+        """Does something that takes long beside the page. An error that the visitor can fix is shown as a message."""
         try:
             found = await run.io_bound(action, *args)
             return None if self._left else found

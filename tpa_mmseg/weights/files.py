@@ -1,4 +1,4 @@
-"""Where weights lie, how they are read and checked, and what to say when they cannot be downloaded."""
+"""Files of weights: where they are, how they are read, checked and named."""
 
 from __future__ import annotations
 
@@ -7,15 +7,10 @@ import math
 import os
 import pickle
 import re
-import socket
-import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
 
-import huggingface_hub.constants
 import safetensors.torch
 import torch
 from torch import Tensor, nn
@@ -25,18 +20,25 @@ from ..errors import TPAError
 SUFFIXES = ('.safetensors', '.pth', '.pt', '.bin')
 
 # Under these keys training code keeps the weights, next to optimizer states and the like.
-_CONTAINERS = ('state_dict', 'model')
+_CONTAINERS = ('state_dict', 'model', 'encoder')
 _SAMPLE = 1000
-_CONNECT_SECONDS = 3.0
+_SCHEME = 'tpa_mmseg://'
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def weights_dir() -> Path:
-    """The folder for weights that a user brings: ``$TPA_WEIGHTS``, or ``data/weights`` in the current directory."""
+    """Returns the folder for weights: ``$TPA_WEIGHTS``, or ``data/weights`` in the current directory."""
     return Path(os.environ.get('TPA_WEIGHTS') or Path('data') / 'weights')
 
 
+def local_path(path: str | os.PathLike) -> Path:
+    """Returns the path of a file that a config names; ``tpa_mmseg://`` is the folder of this package."""
+    text = os.fspath(path)
+    return _PACKAGE / text[len(_SCHEME) :] if text.startswith(_SCHEME) else Path(text).expanduser()
+
+
 def find(name: str) -> Path | None:
-    """The weights of that name in the weights folder, in any of the known formats."""
+    """Returns the weights of that name in the weights folder, in any of the known formats."""
     # A model name holds dots of its own, so a suffix is appended and never replaced.
     candidates = (weights_dir() / f'{name}{suffix}' for suffix in SUFFIXES)
     return next((path for path in candidates if path.is_file()), None)
@@ -48,21 +50,21 @@ def load_state_dict(path: str | os.PathLike) -> dict[str, Tensor]:
     Weights inside a training checkpoint (``{'state_dict': ...}``, ``{'model': ...}``) are found, and the prefix that
     data parallel training adds is taken off.
     """
-    path = Path(path)
+    path = local_path(path)
     if not path.is_file():
-        raise TPAError(f'There is no weights file {path}: correct the path, or bring the file.')
+        raise TPAError(f'There is no weights file {path}: correct the path, or copy the file there.')
     try:
         content = safetensors.torch.load_file(path) if path.suffix == '.safetensors' else _torch_load(path)
     except Exception as error:  # a damaged file can raise almost anything
         raise TPAError(
-            f'{path} cannot be read as weights ({_reason(error)}): it is damaged or holds more than tensors; '
-            'bring it again, or save its state dict alone as a .safetensors file.'
+            f'{path} cannot be read as weights ({first_sentence(error)}): it is damaged or holds more than tensors; '
+            'download it again, or save its state dict alone as a .safetensors file.'
         ) from error
     for key in _CONTAINERS:
         if isinstance(content, Mapping) and isinstance(content.get(key), Mapping):
             content = content[key]
     if not isinstance(content, Mapping) or not content or not all(isinstance(v, Tensor) for v in content.values()):
-        raise TPAError(f'{path} holds no state dict (names with tensors): bring the weights of the model.')
+        raise TPAError(f'{path} holds no state dict (names with tensors): use the file with the weights of the model.')
     prefix = 'module.' if all(name.startswith('module.') for name in content) else ''
     return {name[len(prefix) :]: tensor for name, tensor in content.items()}
 
@@ -106,7 +108,7 @@ def does_not_fit(path: str | os.PathLike, model: str, misfits: Sequence[str]) ->
     more = f' and {len(misfits) - 3} more' if len(misfits) > 3 else ''
     return TPAError(
         f'The weights {path} do not fit {model} ({"; ".join(misfits[:3])}{more}): '
-        'bring the file of this model, or name the model of this file.'
+        'use the file of this model, or name the model of this file.'
     )
 
 
@@ -124,48 +126,6 @@ def digest(module: nn.Module) -> str:
         sample = flat[:: max(1, math.ceil(flat.numel() / _SAMPLE))].cpu().contiguous()
         sha.update(sample.view(torch.uint8).numpy().tobytes())
     return sha.hexdigest()
-
-
-@contextmanager
-def explain_download(model: str, files: str, target: str | os.PathLike) -> Iterator[None]:
-    """Wraps a download of weights: where it fails, a sentence says which file to bring and where to put it.
-
-    Without a connection the hub's client would repeat its requests for most of a minute. Inside this context it goes
-    to its own cache at once.
-
-    Args:
-        model: What the weights are for.
-        files: What to bring, such as ``model.safetensors of the hub repository timm/...``.
-        target: Where to put it.
-    """
-    constants = huggingface_hub.constants
-    before = constants.HF_HUB_OFFLINE
-    constants.HF_HUB_OFFLINE = before or not _hub_answers()
-    reason = 'no connection to the hub' if constants.HF_HUB_OFFLINE else None
-    try:
-        yield
-    except TPAError:
-        raise
-    except Exception as error:  # each of the clients beneath timm and open_clip has exceptions of its own
-        raise TPAError(
-            f'The weights of {model} are not on this machine and cannot be downloaded '
-            f'({reason or _reason(error)}): bring {files} and save it as {target} '
-            '(TPA_WEIGHTS names another folder).'
-        ) from error
-    finally:
-        constants.HF_HUB_OFFLINE = before
-
-
-def _hub_answers() -> bool:
-    """Whether the hub accepts a connection."""
-    if {'https', 'all'} & urllib.request.getproxies().keys():
-        return True  # only a request through the proxy can tell
-    hub = urlsplit(huggingface_hub.constants.ENDPOINT)
-    try:
-        socket.create_connection((hub.hostname, hub.port or 443), timeout=_CONNECT_SECONDS).close()
-    except OSError:
-        return False
-    return True
 
 
 class _Shell:
@@ -193,7 +153,7 @@ def _torch_load(path: Path) -> object:
             return load()
 
 
-def _reason(error: BaseException) -> str:
-    """The first sentence of an error: what follows in PyTorch's is advice to trust the file."""
+def first_sentence(error: BaseException) -> str:
+    """Returns the reason of an error in brief: what follows in PyTorch's own messages is advice to trust the file."""
     sentence = re.split(r'\.\s|\n', str(error).strip())[0]
     return sentence[:160] or type(error).__name__

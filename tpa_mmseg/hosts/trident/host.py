@@ -13,6 +13,7 @@ from torch import Tensor
 from ...core import RowSource, ScoreMap
 from ...errors import TPAError
 from ...layers.resize import next_multiple, resize
+from ...options import options_of
 from ...sam.decoder import SAMDecoder
 from ...sam.encoder import SAMEncoder, SAMFeatures
 from ..batch import original_size, split_batch, unpad
@@ -66,7 +67,7 @@ class Trident(ProxyHost):
         self._check_windows()
         self.sam = SAMEncoder.of(sam)
         self.cos_fac, self.refine_neg_cos, self.halves = float(cos_fac), bool(refine_neg_cos), bool(halves)
-        self.refinement = None if refinement is None else Refinement.of(refinement)
+        self.refinement = None if refinement is None else options_of(Refinement, refinement, 'refinement')
         self.decoder = None if refinement is None else SAMDecoder(self.sam.model, self.sam.path)
         if self.refinement and self.rule.area_thd is not None:
             raise TPAError('Trident has no area_thd once masks are refined: leave area_thd or refinement out.')

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from ...core import Resized, ScoreMap
 from ...core.bilinear import band_ranges
-from ...errors import TPAError
 from ...options import one_of
 from ...sam.decoder import SAMDecoder
 from ...sam.encoder import SAMFeatures
@@ -40,14 +39,6 @@ class Refinement:
 
     def __post_init__(self) -> None:
         one_of('refinement.mask_prompt', self.mask_prompt, ('3d', '4d'))
-
-    @classmethod
-    def of(cls, refinement: dict) -> Refinement:
-        """Reads the ``refinement`` entry of a config."""
-        unknown = sorted(set(refinement) - set(cls.__dataclass_fields__))
-        if unknown:
-            raise TPAError(f'refinement takes {", ".join(cls.__dataclass_fields__)}, not {", ".join(unknown)}.')
-        return cls(**refinement)
 
     def as_dict(self) -> dict:
         return asdict(self)

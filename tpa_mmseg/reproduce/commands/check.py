@@ -5,23 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from ...evaluation import render
-from ...evaluation.summary import signed
+from ...console import print_table, signed
 from ..experiments import plan
 from ..layout import State, view
-from ..reference import TOLERANCE, compare_all
-from . import add_filters, add_place, chosen
-
-
-def add_parser(commands: argparse._SubParsersAction) -> None:
-    parser = commands.add_parser('check', help='fail where a finished run is too far from the paper')
-    parser.add_argument('experiment', nargs='*', default=['all'], help='only these experiments')
-    add_place(parser)
-    add_filters(parser)
-    parser.add_argument(
-        '--tolerance', type=float, default=TOLERANCE, metavar='POINTS', help=f'of mIoU (default: {TOLERANCE})'
-    )
-    parser.set_defaults(main=main)
+from ..reference import compare_all
+from . import chosen
 
 
 def main(args: argparse.Namespace) -> None:
@@ -35,7 +23,7 @@ def main(args: argparse.Namespace) -> None:
             [c.run.experiment, c.run.name, c.setting or '', c.quantity, c.ours, c.paper, signed(c.difference)]
             for c in outside
         ]
-        print(render(['Experiment', 'Run', 'Setting', 'Number', 'Ours', 'Paper', 'Difference'], rows))
+        print_table(['Experiment', 'Run', 'Setting', 'Number', 'Ours', 'Paper', 'Difference'], rows)
     done = sum(view.state is State.DONE for view in views)
     failed = [view for view in views if view.state is State.FAILED]
     print(

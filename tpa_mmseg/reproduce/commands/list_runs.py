@@ -5,18 +5,10 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
-from ...evaluation import render
+from ...console import render
 from ..experiments import EXPERIMENTS, plan
 from ..layout import State, view
-from . import add_filters, add_place, chosen
-
-
-def add_parser(commands: argparse._SubParsersAction) -> None:
-    parser = commands.add_parser('list', help='the experiments and their runs, and how far they are')
-    parser.add_argument('experiment', nargs='*', help='show every run of these (or all); by default only numbers')
-    add_place(parser)
-    add_filters(parser)
-    parser.set_defaults(main=main)
+from . import chosen
 
 
 def main(args: argparse.Namespace) -> None:

@@ -8,48 +8,18 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mmengine.config import DictAction
-
+from ...console import render
+from ...engine.config import parse_options
 from ...errors import TPAError
-from ...evaluation import render
 from ..board import Board
 from ..estimate import Estimator, duration
-from ..experiments import EXPERIMENTS, planned_images, suite_of
+from ..experiments import planned_images, suite_of
 from ..layout import RunFolder, RunView, State, view
 from ..runs import Run
 from ..slurm import batch_of_this_job, script, submit
 from ..supervisor import Supervisor, worker_environments
 from ..worker import Task
-from . import add_filters, add_place, chosen
-
-
-def add_parser(commands: argparse._SubParsersAction) -> None:
-    parser = commands.add_parser('run', help='execute experiments; what is done is not run again')
-    parser.add_argument('experiment', nargs='+', help=f'{", ".join(EXPERIMENTS)}, or all')
-    add_place(parser)
-    add_filters(parser)
-    parser.add_argument(
-        '--gpus', type=int, metavar='N', help='work on N GPUs at a time (default: all that are visible)'
-    )
-    parser.add_argument(
-        '--processes', type=int, default=1, metavar='N', help='without GPUs: work with N processes at a time'
-    )
-    parser.add_argument('--launcher', choices=('none', 'slurm'), default='none', help='submit one Slurm job array')
-    parser.add_argument('--slurm-options', default='', metavar='TEXT', help='for sbatch, such as "--partition=gpu"')
-    parser.add_argument('--dry-run', action='store_true', help='show what would be run, and run nothing')
-    parser.add_argument(
-        '--again', action='store_true', help='run what is done once more; its results are kept as results.old.json'
-    )
-    parser.add_argument('--limit', type=int, default=0, metavar='N', help='take at most N runs')
-    parser.add_argument(
-        '--cfg-options',
-        nargs='+',
-        action=DictAction,
-        default={},
-        metavar='KEY=VALUE',
-        help='settings that replace those of all configs, such as test_dataloader.num_workers=8',
-    )
-    parser.set_defaults(main=main)
+from . import chosen
 
 
 def main(args: argparse.Namespace) -> None:
@@ -61,7 +31,7 @@ def main(args: argparse.Namespace) -> None:
         hosts=tuple(args.host),
         backbones=tuple(args.backbone),
         benchmarks=tuple(args.dataset),
-        cfg_options=args.cfg_options,
+        cfg_options=parse_options(args.cfg_options),
         limit=args.limit,
     )
     runs = task.runs()

@@ -95,7 +95,7 @@ class Entry:
 
     @property
     def gain(self) -> float | None:
-        return None if self.found is None else self.found.delta.mIoU
+        return None if self.found is None else self.found.gain.mIoU
 
 
 def entries(views: Sequence[RunView]) -> list[Entry]:

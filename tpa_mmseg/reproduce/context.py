@@ -1,38 +1,38 @@
-"""What every run needs: its config, its images, its models, and a place to say how far it is."""
+"""RunContext: the config, images and models of a run, and a place to note its progress."""
 
 from __future__ import annotations
 
-import argparse
-import platform
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 import torch
-from mmengine.config import Config
+from mmengine.config import Config, ConfigDict
 from mmengine.dataset import pseudo_collate
 from mmengine.device import get_device
 from mmengine.registry import init_default_scope
-from mmseg.registry import DATASETS
+from mmseg.registry import DATASETS, MODELS
+from torch.nn import Module
 from torch.utils.data import DataLoader, Dataset, Subset
-from tpa_tools.benchmarking.measure import machine
 
+from ..core import ENCODER, Adapter, AnchorRule, Fusion, PrototypeBank
 from ..datasets import Pool, PoolOptions, build_pool
-from ..engine.bank_hook import pool_options
+from ..engine.bank_builder import BankSpec, build_banks
 from ..engine.config import load_config
 from ..errors import TPAError
+from ..segmentors import TPASegmentor
 from .experiments import suite_of
 from .layout import Progress, RunFolder
+from .provenance import device_name
 from .results import RunResult
-from .runs import Run
-from .shared_pass import SharedPass
+from .runs import Run, Setting
 
 # Seconds between two notes of how far a run is: a file on a shared disk.
 _NOTE_EVERY = 2.0
 
 
-class Session:
+class RunContext:
     """A run that is being executed.
 
     Args:
@@ -54,11 +54,7 @@ class Session:
         self._noted = 0.0
 
     def _load(self) -> Config:
-        cfg = load_config(
-            argparse.Namespace(
-                config=self.source, work_dir=str(self.folder.path), cfg_options=self.cfg_options, launcher='none'
-            )
-        )
+        cfg = load_config(self.source, self.folder.path, self.cfg_options)
         if cfg.model.type != 'TPASegmentor':
             raise TPAError(f'The model of {self.source} is {cfg.model.type}, but experiments need a TPASegmentor.')
         self.folder.path.mkdir(parents=True, exist_ok=True)
@@ -67,11 +63,61 @@ class Session:
         return cfg
 
     @cached_property
-    def shared(self) -> SharedPass:
-        """The models, without banks."""
-        shared = SharedPass(self.cfg.model, self.run.settings, self.suite.encoders, self.device)
-        shared.set_classes(self.dataset.metainfo)
-        return shared
+    def model(self) -> TPASegmentor:
+        """Host and encoders, without a bank. TPA reads nothing of a host but its scores, so one host serves all."""
+        config = self.cfg.model
+        model = _build({**config, 'encoder': _build(config.encoder)})
+        for variant in self.run.settings:
+            name = self.encoder_of(variant)
+            if name not in model.encoders:
+                model.encoders[name] = _build(self._encoder_config(variant))
+        model.set_classes(self.dataset.metainfo)
+        return model.to(self.device)
+
+    def encoder_of(self, variant: Setting) -> str:
+        """Name of a variant's encoder among those of the model."""
+        return ENCODER if self._encoder_config(variant) == self.cfg.model.encoder else variant.encoder
+
+    def _encoder_config(self, variant: Setting) -> ConfigDict:
+        if variant.encoder is None:
+            return self.cfg.model.encoder
+        if variant.encoder == 'clip':
+            return ConfigDict(type='CLIPEncoder', clip=self.cfg.model.host.clip)
+        if variant.encoder not in self.suite.encoders:
+            known = ', '.join(('clip', *self.suite.encoders))
+            raise TPAError(f'Unknown encoder {variant.encoder!r}. Choose from: {known}.')
+        return ConfigDict(self.suite.encoders[variant.encoder])
+
+    def build_banks(self, pool: Pool, members: Mapping[str, frozenset[str] | None]) -> dict[str, PrototypeBank]:
+        """A bank for every variant that has one, from one pass over the pool.
+
+        Args:
+            pool: Images without labels: all that any bank wants.
+            members: Key of a variant -> names of its images; None for all of them.
+        """
+        specs = {
+            variant.key: BankSpec(self._anchors(variant), self.encoder_of(variant), members[variant.key])
+            for variant in self.run.settings
+            if variant.bank_scope == 'pool'
+        }
+        banks = build_banks(self.model, pool, specs, self.cfg.test_dataloader.get('num_workers', 0))
+        self.model.host.reset()
+        return banks
+
+    def adapters(self, banks: Mapping[str, PrototypeBank]) -> dict[str, Adapter]:
+        """Key of every variant -> its setting of TPA. Args: banks: from :meth:`build_banks`."""
+        return {
+            variant.key: Adapter(
+                banks[variant.key].prototypes() if variant.bank_scope == 'pool' else None,
+                Fusion(**{**self.cfg.model.get('fusion', {}), **variant.fusion}),
+                self._anchors(variant),
+                self.encoder_of(variant),
+            )
+            for variant in self.run.settings
+        }
+
+    def _anchors(self, variant: Setting) -> AnchorRule:
+        return AnchorRule(**{**self.cfg.model.get('anchors', {}), **variant.anchors})
 
     @cached_property
     def dataset(self) -> Dataset:
@@ -82,7 +128,7 @@ class Session:
     def pool_options(self) -> PoolOptions:
         """The config's own pool."""
         hooks = [hook for hook in self.cfg.get('custom_hooks', []) if hook['type'] == 'PrototypeBankHook']
-        return pool_options(hooks[0].get('pool') if hooks else None)
+        return PoolOptions.of(hooks[0].get('pool') if hooks else None)
 
     def images(self, dataset: Dataset, indices: Sequence[int] | None = None) -> Iterator[dict]:
         """Batches of a dataset, or of some of its images, in order."""
@@ -94,13 +140,6 @@ class Session:
             num_workers=options.get('num_workers', 0),
             collate_fn=pseudo_collate,
         )
-
-    def named(self, pool: Pool) -> Iterator[tuple[str, dict]]:
-        """Name and data of every image of a pool."""
-        loader = DataLoader(
-            pool, batch_size=1, num_workers=self.cfg.test_dataloader.get('num_workers', 0), collate_fn=pseudo_collate
-        )
-        yield from zip(pool.names(), loader, strict=True)
 
     def pool(self, options: PoolOptions | None = None) -> Pool:
         """Images without labels, by default those of the config."""
@@ -134,8 +173,7 @@ class Session:
         )
 
 
-def device_name(device: str) -> str:
-    """The name of a GPU, or of the CPU."""
-    if device.startswith('cuda'):
-        return torch.cuda.get_device_name()
-    return machine()['cpu'] if device == 'cpu' else f'{platform.machine()} {device}'
+def _build(config: dict) -> Module:
+    """A model or an encoder. One without weights draws the same ones whatever was built before it."""
+    torch.manual_seed(0)
+    return MODELS.build(config)

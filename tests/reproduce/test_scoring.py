@@ -52,7 +52,7 @@ def test_variant_has_the_numbers_of_a_run_of_its_own(together, tmp_path: Path, v
     alone, found = results(tmp_path), result.variant(variant.key)
     assert alone['host'] == vars(result.host)
     assert alone['tpa'] == vars(found.tpa)
-    assert alone['delta'] == vars(found.delta)
+    assert alone['gain'] == vars(found.gain)
     entries = [{'anchors': None, **entry} for entry in alone['per_class']]
     assert entries == [vars(entry) for entry in found.per_class]
     if found.bank is not None:

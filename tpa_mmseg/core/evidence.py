@@ -1,0 +1,104 @@
+"""Evidence: what the networks say about one image. Networks run before it; after it there is only arithmetic."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from torch import Tensor
+
+from .bilinear import UpsampledNorm
+from .scores import ScoreMap
+
+#: The name of a model's own encoder.
+ENCODER = 'encoder'
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The host's scores and the encoders' features of one image: all that anchors, lookup and fusion need.
+
+    Args:
+        scores: The host's class probabilities.
+        features: Encoder's name -> (D, h, w) patch features; empty for a host alone.
+        name: Identifies the image: its path, or a digest of its content.
+    """
+
+    scores: ScoreMap
+    features: Mapping[str, Tensor] = field(default_factory=dict)
+    name: str = ''
+    _norms: dict[str, UpsampledNorm] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def seed(self) -> int:
+        """Seed of the image's random anchors: the same on every rank, in every order and in every folder."""
+        return zlib.crc32(PurePath(self.name).name.encode())
+
+    def norm(self, encoder: str = ENCODER) -> UpsampledNorm:
+        """``|Up(phi)|`` of an encoder's features, computed once for all adapters."""
+        if encoder not in self._norms:
+            self._norms[encoder] = UpsampledNorm(self.features[encoder], self.scores.size)
+        return self._norms[encoder]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes it holds, including those behind the score map."""
+        held = (*self.features.values(), *self._norms.values())
+        return self.scores.nbytes + sum(part.nbytes for part in held)
+
+    def release(self) -> None:
+        """Free everything that can be computed again without a network."""
+        self.scores.release()
+        self._norms.clear()
+
+
+class EvidenceCache:
+    """Evidence of as many images as fit into a number of bytes.
+
+    First come, first kept: a pool is read once for the bank and once for the labels, and in such a cyclic scan the
+    least recently used image is always the one that is needed next.
+
+    Args:
+        limit: Bytes that may be held.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = int(limit)
+        self._kept: dict[Hashable, Evidence] = {}
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(evidence.nbytes for evidence in self._kept.values())
+
+    def get(self, key: Hashable) -> Evidence | None:
+        """The evidence kept under a key. What the other images can compute again is freed if memory is short."""
+        found = self._kept.get(key)
+        if found is not None and self.nbytes > self.limit:
+            self._release_all_but(found)
+        return found
+
+    def put(self, key: Hashable, evidence: Evidence) -> bool:
+        """Keep the evidence if there is room for it. Returns whether it was kept."""
+        if key in self._kept:
+            return True
+        if not self.limit:
+            return False
+        if self.nbytes + evidence.nbytes > self.limit:
+            self._release_all_but(evidence)
+            if self.nbytes + evidence.nbytes > self.limit:
+                return False
+        self._kept[key] = evidence
+        return True
+
+    def clear(self) -> None:
+        self._kept.clear()
+
+    def _release_all_but(self, used: Evidence) -> None:
+        for evidence in self._kept.values():
+            if evidence is not used:
+                evidence.release()
