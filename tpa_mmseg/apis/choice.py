@@ -9,22 +9,19 @@ from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
 
+from .. import catalog
+from ..catalog import Row
 from ..clip.names import Classes, ClassNames
 from ..errors import TPAError, user_message
 
-#: The configs, in a checkout and in an installed package.
-CONFIGS = Path(__file__).parents[1] / '.mim' / 'configs'
-#: The backbone that comes with the package.
-MINIATURE = 'mini-b8'
-_MINIATURES = 'mini-'
-#: The backbone that is looked for first.
-REAL = 'vit-b16'
+_CATALOG = catalog.load()
+# Backbone, and the benchmarks whose settings serve for classes without and with a background.
+_PAPER, _PAINTED = (_CATALOG.suites[name].own_images for name in ('paper', 'miniature'))
+#: The backbone that is looked for first, and the one that comes with the package.
+REAL, MINIATURE = _PAPER['backbone'], _PAINTED['backbone']
 AUTO = 'auto'
-
-# The benchmarks whose settings serve for classes without and with a background.
-_PLAIN, _WITH_BACKGROUND = 'context59', 'voc21'
-# Hosts that need no settings of their own take those of SCLIP for what is around them.
-_BARE_HOSTS = {'clip': 'CLIP', 'maskclip': 'MaskCLIP', 'gem': 'GEM'}
+# Hosts that need no settings of their own take those of another one for what is around them.
+_BARE_HOSTS = {name: host for name, host in _CATALOG.hosts.items() if host.like}
 
 
 @dataclass(frozen=True)
@@ -93,42 +90,42 @@ def text_host(model: ConfigDict) -> ConfigDict:
 
 def host_names() -> list[str]:
     """The hosts that a user may name."""
-    shipped = {path.name.partition('_')[0] for path in CONFIGS.glob(f'*/*_{REAL}_{_PLAIN}.py')}
-    return sorted(shipped | set(_BARE_HOSTS))
+    rows = {one.row for one in _CATALOG.combinations('paper') if one.benchmark.name == _PAPER['plain']}
+    return sorted({row.model for row in rows if row.backbone == REAL} | set(_BARE_HOSTS))
 
 
 def _shipped(host: str, backbone: str, background: bool) -> Choice:
     if host not in host_names():
         raise TPAError(f'There is no host {host!r}: choose one of {", ".join(host_names())}, or give a config file.')
-    if backbone.startswith(_MINIATURES):
+    known = _CATALOG.backbones.get(backbone)
+    if known is not None and known.suite == 'miniature':
         return _miniature(host, backbone, background)
-    settings = 'sclip' if host in _BARE_HOSTS else host
-    file = f'{settings}_{backbone}_{_WITH_BACKGROUND if background else _PLAIN}.py'
-    cfg = _read(_existing(CONFIGS / settings.partition('-')[0] / file, host, backbone))
-    if host in _BARE_HOSTS:
+    bare = _BARE_HOSTS.get(host)
+    cfg = _config(bare.like if bare else host, backbone, _PAPER['background' if background else 'plain'])
+    if bare:
         kept = {key: cfg.model.host[key] for key in ('clip', 'class_names', 'prob_thd') if key in cfg.model.host}
-        cfg.model.host = ConfigDict(type=_BARE_HOSTS[host], **kept)
+        cfg.model.host = ConfigDict(type=bare.type, **kept)
     # SCLIP strikes out what covers little of a VOC image; a user may be looking for small things.
     text_host(cfg.model).pop('area_thd', None)
     return Choice(cfg, f'{host} with CLIP {backbone}')
 
 
 def _miniature(host: str, backbone: str, background: bool) -> Choice:
-    folder = CONFIGS / 'miniature'
-    cfg = _read(_existing(folder / f'{host}_{backbone}.py', host, backbone))
+    cfg = _config(host, backbone, _PAINTED['plain'])
     if background:
-        example = _read(folder / f'sclip_{MINIATURE}_background.py').model.host
+        example = _config('sclip', MINIATURE, _PAINTED['background']).model.host
         text_host(cfg.model).update(class_names=example.class_names, prob_thd=example.prob_thd)
     return Choice(cfg, f"{host} with the miniature world's networks ({backbone})", miniature=True)
 
 
-def _existing(path: Path, host: str, backbone: str) -> Path:
-    if not path.is_file():
+def _config(host: str, backbone: str, benchmark: str) -> Config:
+    row = Row.of(f'{host}_{backbone}')
+    if _CATALOG.find(row, benchmark) is None:
+        there = dict.fromkeys(one.row.backbone for one in _CATALOG.combinations() if one.row.model == host)
         raise TPAError(
-            f'{host} has no settings for the backbone {backbone!r}: choose vit-b16, vit-l14 or {MINIATURE}, '
-            'or another host.'
+            f'{host} has no settings for the backbone {backbone!r}: choose {", ".join(there)}, or another host.'
         )
-    return path
+    return _read(_CATALOG.config(row, benchmark))
 
 
 def _read(path: Path) -> Config:

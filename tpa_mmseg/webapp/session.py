@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from .. import catalog
 from ..apis import Results, Segmenter, host_names
 from ..apis.choice import AUTO, MINIATURE
 from ..apis.picture import Picture
@@ -18,9 +19,9 @@ from .examples import Example
 from .limits import Limits, read_upload, read_words
 from .view import Stills, View, stills_of, view_of
 
-_MINIATURES = (MINIATURE, 'mini-l7')
+_MINIATURES = tuple(name for name, backbone in catalog.load().backbones.items() if backbone.suite == 'miniature')
 #: The backbones to choose from.
-BACKBONES = (AUTO, 'vit-b16', 'vit-l14', 'vit-h14', *_MINIATURES)
+BACKBONES = (AUTO, *catalog.load().backbones)
 # The networks of one visitor run at a time: two would need twice the memory and be no faster.
 _NETWORKS = threading.Lock()
 
