@@ -130,7 +130,7 @@ def check_host(host: Host, name: str, expected: dict, classes: int) -> None:
     if name == 'trident':
         found |= host.refinement.as_dict()
     padding = settings.PADDING[name]
-    assert found['multiple'] == (host.tower.patch_size if padding == 'patch' else padding)
+    assert found['pad_to'] == (host.tower.patch_size if padding == 'patch' else padding)
     # The pipeline was checked before; the stride means nothing where the image is taken as a whole.
     elsewhere = {'scale', 'keep_ratio', *(['stride'] if expected['crop'] == settings.WHOLE else [])}
     wanted = {key: value for key, value in expected.items() if key not in elsewhere}
