@@ -77,3 +77,5 @@ miniature = dict(
         checkpoint='tpa_mmseg://miniature/weights/sam.safetensors',
     ),
 )
+# Long and short side of scenes, about: tpa_mmseg.segment shrinks larger images to it.
+largest_image = (640, 160)

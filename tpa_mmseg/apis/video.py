@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image
 
 from ..errors import TPAError
-from .picture import Picture
+from .images import ImageSource
 
 _FRAMES_PER_SECOND = 25.0
 
@@ -38,7 +38,7 @@ class Video:
         self.count = -(-count // every) if count > 0 else None
         capture.release()
 
-    def __iter__(self) -> Iterator[Picture]:
+    def __iter__(self) -> Iterator[ImageSource]:
         """The frames."""
         capture = self._open()
         try:
@@ -48,7 +48,7 @@ class Video:
                     readable, frame = capture.retrieve()
                     if not readable:
                         return
-                    yield Picture(f'{self.path.name}, frame {number}', np.ascontiguousarray(frame[..., ::-1]))
+                    yield ImageSource(f'{self.path.name}, frame {number}', np.ascontiguousarray(frame[..., ::-1]))
                 number += 1
         finally:
             capture.release()
