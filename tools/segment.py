@@ -58,7 +58,9 @@ def parse_args(argv: Sequence[str] | None, prog: str | None) -> argparse.Namespa
     parser.add_argument('--alpha', type=float, help='share of the host (default: 0.5)')
     parser.add_argument('--lambda', type=float, dest='lambda_', help='weight of TPA (default: 5)')
     parser.add_argument('--k', type=float, help='confidence of anchors, as a multiple of chance (default: 2)')
-    parser.add_argument('--every', type=int, default=1, metavar='N', help='of videos, take every N-th frame')
+    parser.add_argument(
+        '--frame-stride', type=int, default=1, metavar='N', help='process every N-th video frame (default: 1)'
+    )
     parser.add_argument('--device', help='torch device, e.g. cuda:1 (default: CUDA if available)')
     args = parser.parse_args(argv)
     if args.no_tpa and (args.pool or args.bank or args.save_bank):
@@ -73,16 +75,15 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from tqdm import tqdm
-
     from tpa_mmseg import Segmenter
     from tpa_mmseg.apis import SkippedWarning, Video
     from tpa_mmseg.apis.images import ImageList, is_video, list_images
     from tpa_mmseg.apis.saving import OutputFolder
+    from tpa_mmseg.console import track
 
     # Before the models are loaded, which takes a while.
     classes = read_classes(args)
-    videos = [Video(path, args.every) for path in args.images if is_video(path)]
+    videos = [Video(path, args.frame_stride) for path in args.images if is_video(path)]
     files = [path for path in args.images if not is_video(path)]
     found = list_images(files) if files else ImageList()
     warnings.simplefilter('ignore', SkippedWarning)  # they are named at the end
@@ -110,7 +111,7 @@ def run(args: argparse.Namespace) -> None:
     for video in videos:
         # Frames come one by one, so the bank grows with them unless it was given.
         results = segmenter.stream(video, update_bank=not args.no_tpa and not args.pool and not args.bank)
-        bar = tqdm(results, desc=video.path.name, unit='frame', total=video.count)
+        bar = track(results, video.path.name, video.count, unit='frames')
         out.add_video(video, (totals.count(result) for result in bar))
     out.finish(found.skipped)
     if args.save_bank:
@@ -133,11 +134,10 @@ def read_classes(args: argparse.Namespace) -> list[list[str]] | None:
 
 
 def segment_images(segmenter: Segmenter, found: ImageList, out: OutputFolder, totals: Totals) -> None:
-    from tqdm import tqdm
-
     from tpa_mmseg.apis.images import UnreadableImage
+    from tpa_mmseg.console import track
 
-    for image in tqdm(list(found.images), desc='Segmenting', unit='image', disable=not found.images):
+    for image in track(list(found.images), 'Segmenting'):
         try:
             out.add(totals.count(segmenter.segment_one(image)))
         except UnreadableImage as error:
@@ -170,8 +170,8 @@ class Totals:
 
 
 def report(segmenter: Segmenter, args: argparse.Namespace, totals: Totals, skipped: list[Skipped]) -> None:
+    from tpa_mmseg.console import print_table
     from tpa_mmseg.errors import TPAError
-    from tpa_mmseg.evaluation.table import render
 
     for each in skipped:
         print(f'Skipped {each}', file=sys.stderr)
@@ -179,10 +179,10 @@ def report(segmenter: Segmenter, args: argparse.Namespace, totals: Totals, skipp
         raise TPAError('None of the images could be read.')
     rows = totals.rows()
     if args.no_tpa:
-        print(render(['class', 'area in %'], [row[:2] for row in rows]))
+        print_table(['Class', 'Area, %'], [row[:2] for row in rows])
     else:
         print(segmenter.describe_bank())
-        print(render(['class', 'host, area in %', 'TPA, area in %'], rows))
+        print_table(['Class', 'Host: area, %', 'TPA: area, %'], rows)
     print(f'Wrote {totals.images} images to {Path(args.out)}: overlays, labels, comparisons, areas.json.')
 
 

@@ -11,10 +11,10 @@ from PIL import Image
 from ..visualization import (
     DIFFERENCE_COLORS,
     Difference,
-    Entry,
     Legend,
+    LegendEntry,
     Panel,
-    anchor_picture,
+    anchor_figure,
     class_palette,
     comparison,
     compose,
@@ -59,7 +59,7 @@ def legend_overlay(result: LabeledImage) -> Image.Image:
     """Draw the overlay above a legend with the share of every class that occurs."""
     counts = class_counts(result.labels, len(result.classes))
     entries = [
-        Entry(tuple(color), f'{name} {100 * count / result.labels.size:.1f} %')
+        LegendEntry(tuple(color), f'{name} {100 * count / result.labels.size:.1f} %')
         for name, color, count in zip(result.classes, result.palette, counts, strict=True)
         if count
     ]
@@ -90,7 +90,7 @@ def video_comparison(result: LabeledImage) -> Image.Image:
     panels += [Panel('Host', label_panel(host, colors, size)), Panel('Host + TPA', label_panel(labels, colors, size))]
     panels.append(Panel('Difference', label_panel(difference_map(host, labels), DIFFERENCE_COLORS, size)))
     changes = [
-        Entry(tuple(int(value) for value in DIFFERENCE_COLORS[kind]), kind.name.lower())
+        LegendEntry(tuple(int(value) for value in DIFFERENCE_COLORS[kind]), kind.name.lower())
         for kind in (Difference.UNCHANGED, Difference.CHANGED)
     ]
     return compose(panels, [*legends, Legend('Difference', changes)])
@@ -101,7 +101,7 @@ def show_anchors(
 ) -> Image.Image:
     """Draw an image beside its anchors. Args: anchors: (H, W) class of every anchor, -1 elsewhere."""
     anchors = _shrink(anchors)
-    return anchor_picture(anchors, classes, image.resized(panel_size(*anchors.shape)), palette)
+    return anchor_figure(anchors, classes, image.resized(panel_size(*anchors.shape)), palette)
 
 
 def label_image(labels: np.ndarray, palette: Sequence[Sequence[int]]) -> Image.Image:
@@ -126,8 +126,8 @@ def _overlay_panel(result: LabeledImage) -> Panel:
 
 
 def _all_classes(result: LabeledImage) -> Legend:
-    entries = [Entry(tuple(color), name) for name, color in zip(result.classes, result.palette, strict=True)]
-    more = [] if len(entries) <= _LEGEND else [Entry(None, f'and {len(entries) - _LEGEND} more')]
+    entries = [LegendEntry(tuple(color), name) for name, color in zip(result.classes, result.palette, strict=True)]
+    more = [] if len(entries) <= _LEGEND else [LegendEntry(None, f'and {len(entries) - _LEGEND} more')]
     return Legend('Classes', entries[:_LEGEND] + more)
 
 

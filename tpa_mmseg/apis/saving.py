@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,11 +9,11 @@ from typing import Protocol
 
 from PIL import Image
 
-from ..io import atomic_write
-from ..visualization import picture_names
+from ..io import write_json, write_png
+from ..visualization import figure_names
 from .images import ImageSource, Skipped
 from .render import LabeledImage, compare, label_image, legend_overlay, video_comparison, video_overlay
-from .video import Film, Video
+from .video import Video, VideoWriter
 
 
 class Savable(LabeledImage, Protocol):
@@ -57,16 +56,17 @@ class OutputFolder:
             results: Their segmentations, in order.
         """
         stem = self._video_stem(video)
-        films = [Film(self.folder / kind / f'{stem}.mp4', video.fps) for kind in ('overlays', 'comparisons')]
         frames = []
-        for number, result in enumerate(results):
-            films[0].add(video_overlay(result))
-            films[1].add(video_comparison(result))
-            name = f'{stem}/{number:06d}.png'
-            self._write(label_image(result.labels, result.palette), 'labels', name)
-            frames.append(self._entry(result, name))
-        for film in films:
-            film.close()
+        with (
+            VideoWriter(self.folder / 'overlays' / f'{stem}.mp4', video.fps) as overlays,
+            VideoWriter(self.folder / 'comparisons' / f'{stem}.mp4', video.fps) as comparisons,
+        ):
+            for number, result in enumerate(results):
+                overlays.add(video_overlay(result))
+                comparisons.add(video_comparison(result))
+                name = f'{stem}/{number:06d}.png'
+                self._write(label_image(result.labels, result.palette), 'labels', name)
+                frames.append(self._entry(result, name))
         self._videos.append({'video': video.path.name, 'frames_per_second': video.fps, 'frames': frames})
         return len(frames)
 
@@ -74,8 +74,7 @@ class OutputFolder:
         """Write the areas of all images."""
         skips = [vars(each) for each in skipped]
         content = {**self._header, 'images': self._images, 'videos': self._videos, 'skipped': skips}
-        with atomic_write(self.folder / 'areas.json', 'w') as file:
-            json.dump(content, file, ensure_ascii=False, indent=1)
+        write_json(self.folder / 'areas.json', content)
 
     def _entry(self, result: Savable, name: str) -> dict:
         self._header = {'model': result.description, 'classes': list(result.classes)}
@@ -91,13 +90,12 @@ class OutputFolder:
         return stem
 
     def _write(self, image: Image.Image, kind: str, name: str) -> None:
-        with atomic_write(self.folder / kind / name) as file:
-            image.save(file, format='PNG')
+        write_png(self.folder / kind / name, image)
 
 
 def _file_names(images: Sequence[ImageSource]) -> dict[ImageSource, str]:
     """Return a PNG name for every image; those of folders keep their subfolders."""
-    of_files = picture_names([image.path for image in images if image.path is not None])
+    of_files = figure_names([image.path for image in images if image.path is not None])
     taken = set(of_files.values())
     names = {}
     for number, image in enumerate(images, start=1):

@@ -16,9 +16,9 @@ from mmengine.config import Config
 from mmengine.logging import print_log
 from PIL import Image
 from torch import Tensor
-from tqdm import tqdm
 
 from ..clip.names import Classes
+from ..console import track
 from ..core import Adapter, EvidenceCache, Fusion, PrototypeBank, anchor_map, decide
 from ..core.bank_file import check_fingerprint
 from ..datasets.pool import DEFAULT_SIZE, PoolOptions
@@ -341,7 +341,7 @@ class Segmenter:
     ) -> Iterator[T]:
         """Apply an action to every (chosen) image. Those that cannot be read are left out and named."""
         chosen = list(found.images) if chosen is None else chosen
-        for image in tqdm(chosen, desc=title, unit='image', disable=not self.progress or len(chosen) < 2):
+        for image in track(chosen, title, show=self.progress and len(chosen) > 1):
             try:
                 yield action(image)
             except UnreadableImage as error:
