@@ -97,3 +97,5 @@ miniature = dict(
 )
 # What an encoder without training is good for.
 miniature['encoder_untrained'] = dict(miniature['encoder'], pretrained=False)
+# Long and short side of scenes, about: tpa_mmseg.segment shrinks larger images to it.
+largest_image = (640, 160)

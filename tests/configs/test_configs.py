@@ -144,7 +144,7 @@ def check_host(host: Host, name: str, expected: dict) -> None:
     if name == 'trident':
         found |= host.refinement.as_dict()
     padding = settings.PADDING[name]
-    assert found['multiple'] == (host.tower.patch_size if padding == 'patch' else padding)
+    assert found['pad_to'] == (host.tower.patch_size if padding == 'patch' else padding)
     # Pipeline and names were checked before; the stride means nothing where the image is taken as a whole.
     elsewhere = {'scale', 'keep_ratio', 'queries', *(['stride'] if expected['crop'] == settings.WHOLE else [])}
     wanted = {key: value for key, value in expected.items() if key not in elsewhere}

@@ -21,7 +21,6 @@ from tpa_mmseg import catalog
 from tpa_mmseg.core import ENCODER, Adapter, Evidence, PrototypeBank, ScoreMap, decide
 from tpa_mmseg.hosts import Trident
 from tpa_mmseg.hosts.clip_host import CLIPHost
-from tpa_mmseg.hosts.windows import run_batched
 
 from .measure import Case, Clock
 from .plain_host import plain_labels
@@ -149,19 +148,22 @@ def other_labels(inputs: Inputs) -> Tensor:
 def _network(inputs: Inputs) -> tuple:
     """All networks on an image. Returns what :func:`_stitch` takes."""
     host, image = inputs.host, inputs.image
+    (cut,) = host.cut([image])
+    (maps,) = host.score_windows([cut.windows])
     if not isinstance(host, Trident):
-        return (host.score_windows([host.sliding.cut(image)])[0],)
-    windows = run_batched(host.window_maps, host.sliding.cut(host.fit(image)), host.windows_per_call)
-    return windows, host.sam(host.sam_image(image, None, inputs.size), embed=False)
+        return (maps,)
+    return maps, host.sam(host.sam_image(image, None, inputs.size), embed=False)
 
 
 def _stitch(inputs: Inputs, maps: list[Tensor], *sam) -> ScoreMap:
     """From what windows give to the scores of the image; Trident's mixing by SAM is part of it."""
     host, image = inputs.host, inputs.image
     if sam:
-        canvas = host.splice(maps, tuple(host.fit(image).shape[-2:]))
+        canvas = host.splice(maps, host.fitted_size(tuple(image.shape[-2:])))
         maps = list(host.cosines(host.features_of(canvas, sam)))
-    return host.decode(maps, image, inputs.size)
+    scores = host.decode(maps, image, inputs.size)
+    scores.log_band(0, 1)  # mask refinement is done when rows are first read
+    return scores
 
 
 @torch.no_grad()
