@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from PIL import Image
 
 from tpa_mmseg.errors import TPAError, user_message
-from tpa_mmseg.io import atomic_write
+from tpa_mmseg.io import atomic_write, write_json, write_png
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path):
@@ -29,7 +30,7 @@ def test_an_error_leaves_the_old_file(tmp_path):
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / 'folder').mkdir()
-    with pytest.raises(TPAError, match='folder cannot be written'), atomic_write(tmp_path / 'folder') as file:
+    with pytest.raises(TPAError, match='Cannot write .*folder'), atomic_write(tmp_path / 'folder') as file:
         file.write(b'x')
 
 
@@ -37,3 +38,18 @@ def test_the_sentence_is_found_inside_a_workers_traceback():
     text = 'Caught TPAError in worker process 0.\nOriginal Traceback ...\ntpa_mmseg.errors.TPAError: One thing.\n'
     assert user_message(TPAError(text)) == 'One thing.'
     assert user_message(ValueError('x')) == 'ValueError: x'
+
+
+def test_json_is_readable_and_holds_no_nan(tmp_path):
+    write_json(tmp_path / 'a' / 'file.json', {'name': '汽车', 'none': None})
+    text = (tmp_path / 'a' / 'file.json').read_text(encoding='utf-8')
+    assert text == '{\n  "name": "汽车",\n  "none": null\n}\n'
+    with pytest.raises(ValueError, match='JSON'):
+        write_json(tmp_path / 'nan.json', {'iou': float('nan')})
+    assert not (tmp_path / 'nan.json').exists()
+
+
+def test_png_appears_when_it_is_complete(tmp_path):
+    write_png(tmp_path / 'a' / 'file.png', Image.new('RGB', (3, 2), (1, 2, 3)))
+    with Image.open(tmp_path / 'a' / 'file.png') as image:
+        assert image.size == (3, 2) and image.getpixel((0, 0)) == (1, 2, 3)

@@ -8,7 +8,6 @@ fresh process per figure, above what it holds once its inputs are made (see docs
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 
@@ -40,8 +39,9 @@ def run(args: argparse.Namespace) -> None:
     from tpa_tools.benchmarking.measure import machine, measure
     from tpa_tools.benchmarking.report import table
 
+    from tpa_mmseg.console import print_table, render
     from tpa_mmseg.errors import TPAError
-    from tpa_mmseg.io import atomic_write
+    from tpa_mmseg.io import write_json
 
     # A suite gives its cases, tiny ones when asked to be quick.
     suite = {'core': core_cases, 'hosts': host_cases}[args.suite]
@@ -54,15 +54,17 @@ def run(args: argparse.Namespace) -> None:
     for case in cases:
         print(f'measuring {case.title}, {case.setting} ...', file=sys.stderr, flush=True)
         entries.append(measure(case, 1 if args.quick else args.repeats, args.clock))
-    print(table(entries, args.markdown))
+    if args.markdown:
+        print(render(*table(entries), markdown=True))
+    else:
+        print_table(*table(entries))
     print('{cpu}, {cores} cores, {threads} threads, PyTorch {torch}, Python {python}, {clock} clock'.format(**about))
     if about['load'] > about['cores'] / 2:
         print(f'Other programs were running (load {about["load"]:.1f}): they slow the many short steps of a band most.')
     if args.quick:
         print('These problems are tiny and ran once: their ratios mean nothing.')
     if args.json:
-        with atomic_write(args.json, 'w') as file:
-            json.dump({'suite': args.suite, 'quick': args.quick, 'machine': about, 'cases': entries}, file, indent=2)
+        write_json(args.json, {'suite': args.suite, 'quick': args.quick, 'machine': about, 'cases': entries})
 
 
 if __name__ == '__main__':

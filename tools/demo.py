@@ -48,19 +48,19 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from tpa_mmseg.io import atomic_write
+    from tpa_mmseg.io import write_json
 
     WORK_DIR.mkdir(parents=True, exist_ok=True)
     print(f'Testing {", ".join(PAPER_HOSTS[host] for host in args.hosts)} on {args.size} scenes: a minute or two.')
     started = time.monotonic()
     results = run_hosts(args)
-    with atomic_write(WORK_DIR / 'results.json', 'w') as file:
-        json.dump(results, file, indent=2)
-        file.write('\n')
+    write_json(WORK_DIR / 'results.json', results)
     draw(args.hosts, WORK_DIR / 'demo.png')
-    print(f'\n{table(results)}\n')
+    print()
+    show(results)
+    print()
     print(f'{args.size} painted scenes, pool of {args.pool} without labels, {time.monotonic() - started:.0f} seconds.')
-    print(f'Look at {WORK_DIR / "demo.png"}; the numbers are in {WORK_DIR / "results.json"}.')
+    print(f'Figure: {WORK_DIR / "demo.png"}. Scores: {WORK_DIR / "results.json"}.')
     config = config_of(args.hosts[0])
     config = config.relative_to(Path.cwd()) if config.is_relative_to(Path.cwd()) else config
     print('\nWhat to try next:')
@@ -78,16 +78,16 @@ def config_of(host: str, backbone: str = 'mini-b8') -> Path:
 
 def run_hosts(args: argparse.Namespace) -> list[dict]:
     """Tests every host in a process of its own. Returns what each scored, in their order."""
-    from tqdm import tqdm
+    from tpa_mmseg.console import ProgressBar
 
     found = {}
-    with ThreadPoolExecutor(args.jobs) as threads, tqdm(total=len(args.hosts), unit='host') as bar:
+    with ThreadPoolExecutor(args.jobs) as threads, ProgressBar('Testing', len(args.hosts), 'hosts') as bar:
         jobs = {threads.submit(run_host, host, args.size, args.pool): host for host in args.hosts}
         for job in as_completed(jobs):
             host, found[jobs[job]] = jobs[job], job.result()
             base, tpa = (found[host][row]['mIoU'] for row in ('base', 'tpa'))
-            bar.write(f'{PAPER_HOSTS[host]}: {base:.2f} -> {tpa:.2f} mIoU')
-            bar.update()
+            print(f'{PAPER_HOSTS[host]}: {base:.2f} -> {tpa:.2f} mIoU', flush=True)
+            bar.advance()
     return [found[host] for host in args.hosts]
 
 
@@ -106,7 +106,7 @@ def run_host(host: str, size: int, pool: int) -> dict:
         status = subprocess.run([str(part) for part in command], stdout=output, stderr=output, env=environment)
     if status.returncode:
         last = log.read_text(encoding='utf-8').rstrip().rpartition('\n')[2]
-        raise TPAError(f'The test of {PAPER_HOSTS[host]} failed ({last}): {log} has all it said.')
+        raise TPAError(f'Testing {PAPER_HOSTS[host]} failed ({last}). See {log} for the full output.')
     report = json.loads((work_dir / 'results.json').read_text(encoding='utf-8'))
     return {
         'host': PAPER_HOSTS[host],
@@ -119,9 +119,8 @@ def run_host(host: str, size: int, pool: int) -> dict:
     }
 
 
-def table(results: list[dict]) -> str:
-    from tpa_mmseg.evaluation import render
-    from tpa_mmseg.evaluation.summary import signed
+def show(results: list[dict]) -> None:
+    from tpa_mmseg.console import print_table, signed
 
     rows = [
         [
@@ -135,17 +134,17 @@ def table(results: list[dict]) -> str:
         for result in results
     ]
     columns = ['Host', 'Base mIoU', 'TPA mIoU', 'Gain', 'Classes covered', 'Seconds per image']
-    return render(columns, rows, align='lrrrrr')
+    print_table(columns, rows, align='lrrrrr')
 
 
 def draw(hosts: list[str], out: Path) -> None:
-    """One row for each host: a scene, its truth, what the host and TPA make of it, and what TPA changed."""
+    """Draws one row for each host: a scene, its ground truth, the host, TPA, and the difference."""
     import torch
     from mmengine.config import Config
     from mmseg.apis import inference_model, init_model
     from tpa_tools.scene_images import comparison_grid
 
-    from tpa_mmseg.io import atomic_write
+    from tpa_mmseg.io import write_png
     from tpa_mmseg.miniature.files import scene
 
     torch.set_num_threads(1)
@@ -157,8 +156,7 @@ def draw(hosts: list[str], out: Path) -> None:
         result = inference_model(init_model(cfg, device='cpu'), f'miniature://images/test/{index:05d}.png')
         labels = (result.host_sem_seg.data[0].numpy(), result.pred_sem_seg.data[0].numpy())
         rows.append((PAPER_HOSTS[host], scene('test', index), *labels))
-    with atomic_write(out) as file:
-        comparison_grid(rows).save(file, format='PNG')
+    write_png(out, comparison_grid(rows))
 
 
 if __name__ == '__main__':

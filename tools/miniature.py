@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
-import json
 import shutil
 import sys
 from collections.abc import Sequence
@@ -122,7 +121,7 @@ def run_targets(args: argparse.Namespace) -> None:
     from tpa_tools.miniature_training import targets
     from tpa_tools.miniature_training.measure import HOSTS, config_name
 
-    from tpa_mmseg.io import atomic_write
+    from tpa_mmseg.io import write_json
     from tpa_mmseg.options import one_of
 
     torch.set_grad_enabled(False)
@@ -133,8 +132,7 @@ def run_targets(args: argparse.Namespace) -> None:
     for host in hosts:
         found[host] = targets.measure_targets(CONFIGS / config_name(host), *common)
         print(f'{HOSTS[host]}: {found[host]}', flush=True)
-        with atomic_write(args.out, 'w') as file:
-            json.dump({'split': args.split, 'prototypes_of_truth': truth, 'hosts': found}, file, indent=2)
+        write_json(args.out, {'split': args.split, 'prototypes_of_truth': truth, 'hosts': found})
     print(targets.table(found))
     print(f'Prototypes made with the true labels alone: {truth:.2f}. Written to {args.out}.')
 
@@ -144,13 +142,12 @@ def measure_all() -> dict[str, dict[str, float]]:
     from tpa_tools.miniature_training import guard
     from tpa_tools.miniature_training.measure import HOSTS
 
-    from tpa_mmseg.evaluation import render
-    from tpa_mmseg.evaluation.summary import signed
+    from tpa_mmseg.console import print_table, signed
 
     numbers = {host: guard.measure_slice(host, CONFIGS, WORK_DIR / 'check') for host in HOSTS}
     rows = [[HOSTS[host], n['base'], n['tpa'], signed(n['tpa'] - n['base'])] for host, n in numbers.items()]
     print(f'\nmIoU on {guard.SLICE.size} scenes of {guard.SLICE.split}, pool of {guard.SLICE.pool}')
-    print(render(['Host', 'Base', 'TPA', 'Gain'], rows, align='lrrr'))
+    print_table(['Host', 'Base', 'TPA', 'Gain'], rows, align='lrrr')
     return numbers
 
 

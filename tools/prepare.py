@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Prepares the datasets from the archives as their sites ship them, and checks what is prepared."""
+"""Prepares the datasets from their official archives, and checks prepared datasets."""
 
 from __future__ import annotations
 
@@ -15,23 +15,25 @@ from tpa_tools.command import run_tool
 if TYPE_CHECKING:
     from tpa_mmseg.prepare import Report
 
-#: Dataset -> its archives. A copy of ``tpa_mmseg.prepare.LAYOUTS`` that costs no import; a test compares them.
+#: Dataset -> its benchmarks and archives. A copy of ``tpa_mmseg.prepare.LAYOUTS`` that costs no import; a test compares
+#: them.
 DATASETS = {
-    'voc': 'VOCtrainval_11-May-2012.tar',
-    'context': 'VOCtrainval_03-May-2010.tar trainval_merged.json',
-    'coco_stuff': 'val2017.zip stuffthingmaps_trainval2017.zip',
-    'coco_object': 'val2017.zip stuffthingmaps_trainval2017.zip',
-    'cityscapes': 'leftImg8bit_trainvaltest.zip gtFine_trainvaltest.zip',
-    'ade20k': 'ADEChallengeData2016.zip',
+    'voc': (('voc21', 'voc20'), 'VOCtrainval_11-May-2012.tar'),
+    'context': (('context60', 'context59'), 'VOCtrainval_03-May-2010.tar trainval_merged.json'),
+    'coco_stuff': (('coco_stuff164k',), 'val2017.zip stuffthingmaps_trainval2017.zip'),
+    'coco_object': (('coco_object',), 'val2017.zip stuffthingmaps_trainval2017.zip'),
+    'cityscapes': (('cityscapes',), 'leftImg8bit_trainvaltest.zip gtFine_trainvaltest.zip'),
+    'ade20k': (('ade20k',), 'ADEChallengeData2016.zip'),
 }
 WORKERS = min(8, os.cpu_count() or 1)
 
 
 def parse_args(argv: Sequence[str] | None, prog: str | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog, description=__doc__, epilog='docs/data.md describes the datasets.')
+    parser = argparse.ArgumentParser(prog, description=__doc__, epilog='See docs/data.md for details.')
     commands = parser.add_subparsers(dest='command', required=True, metavar='DATASET | check')
-    for name, archives in DATASETS.items():
-        command = commands.add_parser(name, help=f'prepare it from {archives}')
+    for name, (benchmarks, archives) in DATASETS.items():
+        aliases = [benchmark for benchmark in benchmarks if benchmark != name]
+        command = commands.add_parser(name, aliases=aliases, help=f'prepare it from {archives}')
         command.add_argument(
             '--source',
             nargs='+',
@@ -39,14 +41,16 @@ def parse_args(argv: Sequence[str] | None, prog: str | None = None) -> argparse.
             metavar='PATH',
             help=f'{archives}, or the folders they were unpacked to',
         )
-        command.add_argument('--out', metavar='DIR', help='its folder (default: the one of the configs)')
-        command.add_argument('--all', action='store_true', help='prepare the training split as well')
-        kind = command.add_mutually_exclusive_group()
-        kind.add_argument('--copy', action='store_true', help='copy images that lie in a folder (default)')
-        kind.add_argument('--link', action='store_true', help='make links to images that lie in a folder')
+        command.add_argument('--out', metavar='DIR', help='output folder (default: its folder in the data root)')
+        command.add_argument('--with-train', action='store_true', help='prepare the training split too')
+        command.add_argument(
+            '--symlink', action='store_true', help='symlink images that are in a folder instead of copying them'
+        )
         add_common_arguments(command)
-    command = commands.add_parser('check', help='check what is prepared')
-    command.add_argument('datasets', nargs='*', metavar='DATASET', help='what to check (default: all that is there)')
+    command = commands.add_parser('check', help='check prepared datasets')
+    command.add_argument(
+        'datasets', nargs='*', metavar='DATASET', help='datasets to check (default: all in the data root)'
+    )
     add_common_arguments(command)
     return parser.parse_args(argv)
 
@@ -54,9 +58,14 @@ def parse_args(argv: Sequence[str] | None, prog: str | None = None) -> argparse.
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     root = os.environ.get('TPA_DATA', 'data')
     parser.add_argument(
-        '--data-root', default=root, metavar='DIR', help=f'folder of all datasets (default: $TPA_DATA, now {root})'
+        '--data-root',
+        default=root,
+        metavar='DIR',
+        help=f'folder of all datasets (default: $TPA_DATA, currently {root})',
     )
-    parser.add_argument('--workers', type=int, default=WORKERS, metavar='N', help=f'threads (default: {WORKERS})')
+    parser.add_argument(
+        '--workers', type=int, default=WORKERS, metavar='N', help=f'number of threads (default: {WORKERS})'
+    )
 
 
 def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
@@ -65,56 +74,54 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from tpa_mmseg.errors import TPAError
-    from tpa_mmseg.prepare import LAYOUTS, prepare
+    from tpa_mmseg.prepare import LAYOUTS, dataset_of, prepare
 
     if args.workers < 1:
-        raise TPAError(f'--workers must be at least 1, not {args.workers}.')
+        raise TPAError(f'--workers must be at least 1, got {args.workers}.')
     if args.command == 'check':
         sys.exit(run_checks(args))
-    layout = LAYOUTS[args.command]
+    layout = LAYOUTS[dataset_of(args.command)]
     out = Path(args.out or Path(args.data_root) / layout.folder)
-    result = prepare(args.command, args.source, out, args.workers, args.link, args.all)
-    print(f'{layout.title}: {result.images} test images in {out}, {result.written} files written now.')
-    if result.images not in layout.counts:
-        expected = ' or '.join(map(str, layout.counts))
-        print(f'Warning: the benchmark has {expected} test images, so a source is incomplete or another one.')
+    prepared = prepare(args.command, args.source, out, args.workers, args.symlink, args.with_train)
+    print(f'{layout.title}: {prepared.images:,} test images in {out}, {prepared.written:,} files written.')
+    if prepared.images not in layout.counts:
+        expected = ' or '.join(f'{count:,}' for count in layout.counts)
+        print(f'Warning: expected {expected} test images. A source is incomplete or belongs to another dataset.')
 
 
 def run_checks(args: argparse.Namespace) -> int:
-    """Checks datasets and prints what was found. Returns the exit code."""
+    """Checks datasets and prints the findings. Returns the exit code."""
+    from tpa_mmseg.console import print_table
     from tpa_mmseg.errors import TPAError
-    from tpa_mmseg.evaluation.table import render
-    from tpa_mmseg.prepare import LAYOUTS, check, is_there
+    from tpa_mmseg.prepare import LAYOUTS, check, dataset_of, exists
 
-    unknown = [name for name in args.datasets if name not in LAYOUTS]
-    if unknown:
-        raise TPAError(f'There is no dataset {unknown[0]}: choose of {", ".join(LAYOUTS)}.')
-    folders = {name: Path(args.data_root) / LAYOUTS[name].folder for name in args.datasets or LAYOUTS}
-    # Without names, a dataset that nobody has prepared is nothing wrong.
-    absent = [name for name, folder in folders.items() if not args.datasets and not is_there(name, folder)]
+    names = dict.fromkeys(dataset_of(name) for name in args.datasets) or LAYOUTS
+    folders = {name: Path(args.data_root) / LAYOUTS[name].folder for name in names}
+    # Only a dataset that was asked for by name has to exist.
+    absent = [name for name, folder in folders.items() if not args.datasets and not exists(name, folder)]
     reports = [check(name, folder, args.workers) for name, folder in folders.items() if name not in absent]
     if not reports:
-        raise TPAError(f'There is no dataset in {args.data_root}: prepare one, or name the folder with --data-root.')
-    print(render(['dataset', 'folder', 'images', 'labels', 'state'], [summary(report) for report in reports]))
+        raise TPAError(f'No datasets in {args.data_root}. Prepare one, or set --data-root.')
+    rows = [(LAYOUTS[report.dataset].title, *summary(report)) for report in reports]
+    print_table(['Dataset', 'Folder', 'Images', 'Labels', 'Status'], rows)
     if absent:
-        print(f'Not there: {", ".join(absent)}.')
-    wrong = [report for report in reports if report.findings]
-    if wrong:
-        rows = [(report.dataset, f.what, f.count, f.first, f.fix) for report in wrong for f in report.findings]
-        print('\n' + render(['dataset', 'what is wrong', 'how many', 'first', 'what to do'], rows))
-    for report in wrong:
+        print(f'Not prepared: {", ".join(absent)}.')
+    failed = [report for report in reports if report.findings]
+    if failed:
+        rows = [(report.dataset, f.what, f.count, f.first, f.fix) for report in failed for f in report.findings]
+        print()
+        print_table(['Dataset', 'Problem', 'Count', 'First case', 'Fix'], rows)
+        print('\nCommands to prepare them:')
+    for report in failed:
         sources = LAYOUTS[report.dataset].archives
-        print(f'To prepare it: python tools/prepare.py {report.dataset} --source {sources} --out {report.folder}')
-    return 1 if wrong else 0
+        print(f'  python tools/prepare.py {report.dataset} --source {sources} --out {report.folder}')
+    return 1 if failed else 0
 
 
 def summary(report: Report) -> tuple:
-    from tpa_mmseg.prepare import LAYOUTS
-
-    state = (
-        f'{len(report.findings)} things wrong' if report.findings else f'fine{report.origin and ", "}{report.origin}'
-    )
-    return LAYOUTS[report.dataset].title, str(report.folder), report.images, report.labels, state
+    found = len(report.findings)
+    status = f'{found} problem{"s" if found > 1 else ""}' if found else ', '.join(filter(None, ['OK', report.origin]))
+    return str(report.folder), report.images, report.labels, status
 
 
 if __name__ == '__main__':

@@ -8,7 +8,15 @@ import numpy as np
 from PIL import Image
 
 from tpa_mmseg.miniature.world import CLASSES, PALETTE, Scene
-from tpa_mmseg.visualization import DIFFERENCE_COLORS, Entry, Legend, Panel, class_palette, compose, difference_map
+from tpa_mmseg.visualization import (
+    DIFFERENCE_COLORS,
+    Legend,
+    LegendEntry,
+    Panel,
+    class_palette,
+    compose,
+    difference_map,
+)
 from tpa_mmseg.visualization.panels import class_legend, difference_legend, fit_image, label_panel
 
 # A pixel of a scene becomes a square of so many.
@@ -47,8 +55,10 @@ def scene_grid(scenes: Sequence[Scene], columns: int = 4) -> Image.Image:
     for scene in scenes:
         panels.append(Panel('Scene', fit_image(Image.fromarray(scene.image), _size(scene))))
         panels.append(Panel('Labels', label_panel(scene.labels, _COLORS, _size(scene))))
-    entries = [Entry(tuple(int(value) for value in color), name) for color, name in zip(_COLORS, CLASSES, strict=True)]
-    return compose(panels, [Legend('Classes', [*entries, Entry(None, 'ignored')])], columns=columns)
+    entries = [
+        LegendEntry(tuple(int(value) for value in color), name) for color, name in zip(_COLORS, CLASSES, strict=True)
+    ]
+    return compose(panels, [Legend('Classes', [*entries, LegendEntry(None, 'ignored')])], columns=columns)
 
 
 def _size(scene: Scene) -> tuple[int, int]:

@@ -52,7 +52,9 @@ def parse_args(argv: Sequence[str] | None, prog: str | None) -> argparse.Namespa
     parser.add_argument('--alpha', type=float, help='share of the host (default: 0.5)')
     parser.add_argument('--lambda', type=float, dest='lambda_', help='weight of TPA (default: 5)')
     parser.add_argument('--k', type=float, help='how sure an anchor is (default: 2)')
-    parser.add_argument('--every', type=int, default=1, metavar='N', help='of videos, take every N-th frame')
+    parser.add_argument(
+        '--frame-stride', type=int, default=1, metavar='N', help='process every N-th video frame (default: 1)'
+    )
     parser.add_argument('--device', help='such as cuda:1 (default: the best there is)')
     args = parser.parse_args(argv)
     if args.no_tpa and (args.pool or args.bank or args.save_bank):
@@ -65,16 +67,15 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from tqdm import tqdm
-
     from tpa_mmseg import Segmenter
     from tpa_mmseg.apis.inputs import Collected, collect, is_video
     from tpa_mmseg.apis.saving import OutputFolder
     from tpa_mmseg.apis.segmenter import SkippedWarning
     from tpa_mmseg.apis.video import Video
+    from tpa_mmseg.console import track
 
     # Before the networks are loaded, which takes a while.
-    videos = [Video(path, args.every) for path in args.images if is_video(path)]
+    videos = [Video(path, args.frame_stride) for path in args.images if is_video(path)]
     files = [path for path in args.images if not is_video(path)]
     found = collect(files) if files else Collected()
     warnings.simplefilter('ignore', SkippedWarning)  # they are named at the end
@@ -102,7 +103,7 @@ def run(args: argparse.Namespace) -> None:
     for video in videos:
         # Frames come one by one, so the bank grows with them unless it was given.
         results = model.stream(video, grow=not args.no_tpa and not args.pool and not args.bank)
-        bar = tqdm(results, desc=video.path.name, unit='frame', total=video.count)
+        bar = track(results, video.path.name, video.count, unit='frames')
         out.add_video(video, (totals.count(result) for result in bar))
     out.finish(found.skipped)
     if args.save_bank:
@@ -111,11 +112,10 @@ def run(args: argparse.Namespace) -> None:
 
 
 def segment_pictures(model: Segmenter, found: Collected, out: OutputFolder, totals: Totals) -> None:
-    from tqdm import tqdm
-
     from tpa_mmseg.apis.picture import Unreadable
+    from tpa_mmseg.console import track
 
-    for picture in tqdm(list(found.pictures), desc='Segmenting', unit='image', disable=not found.pictures):
+    for picture in track(list(found.pictures), 'Segmenting'):
         try:
             out.add(totals.count(model.segment(picture)))
         except Unreadable as error:
@@ -148,8 +148,8 @@ class Totals:
 
 
 def report(model: Segmenter, args: argparse.Namespace, totals: Totals, skipped: list[Skipped]) -> None:
+    from tpa_mmseg.console import print_table
     from tpa_mmseg.errors import TPAError
-    from tpa_mmseg.evaluation.table import render
 
     for each in skipped:
         print(f'Skipped {each}', file=sys.stderr)
@@ -157,10 +157,10 @@ def report(model: Segmenter, args: argparse.Namespace, totals: Totals, skipped: 
         raise TPAError('None of the images could be read.')
     rows = totals.rows()
     if args.no_tpa:
-        print(render(['class', 'area in %'], [row[:2] for row in rows]))
+        print_table(['Class', 'Area, %'], [row[:2] for row in rows])
     else:
         print(model.describe_bank())
-        print(render(['class', 'host, area in %', 'TPA, area in %'], rows))
+        print_table(['Class', 'Host: area, %', 'TPA: area, %'], rows)
     print(f'{totals.images} images are in {Path(args.out)}: overlays, labels, comparisons, areas.json.')
 
 

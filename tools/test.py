@@ -14,8 +14,10 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
     add_config_arguments(parser)
     bank = parser.add_mutually_exclusive_group()
     bank.add_argument('--bank', metavar='FILE', help='use this bank instead of building one')
-    bank.add_argument('--no-tpa', action='store_true', help='test the host alone')
-    parser.add_argument('--show-dir', metavar='DIR', help='write a picture per image: truth, host, TPA, difference')
+    bank.add_argument('--no-tpa', action='store_true', help='test the host without TPA')
+    parser.add_argument(
+        '--show-dir', metavar='DIR', help='write a figure per image: input, ground truth, host, TPA, difference'
+    )
     parser.add_argument('--out', metavar='DIR', help='write the predicted labels as PNG files')
     run_tool(run, parser.parse_args(argv))
 

@@ -41,13 +41,12 @@ def run(args: argparse.Namespace) -> None:
 
 def gather(paths: Sequence[str | Path]) -> list[tuple[Need, list[str]]]:
     """Returns the weights that configs need, each once, and the places that ask for them."""
-    from tqdm import tqdm
-
+    from tpa_mmseg.console import track
     from tpa_mmseg.weights.needs import needs
 
     found: dict[str, tuple[Need, set[str]]] = {}
     with few_words():
-        for path in tqdm(paths, desc='Reading configs', unit=' configs', disable=None, leave=False):
+        for path in track(paths, 'Reading configs', unit='configs', transient=True):
             for need in needs(read_model(path)):
                 found.setdefault(need.source.title, (need, set()))[1].add(need.place.rpartition('.')[2])
     return [(need, sorted(places)) for need, places in found.values()]
@@ -82,18 +81,18 @@ def few_words() -> Iterator[None]:
 
 def show(wanted: list[tuple[Need, list[str]]]) -> int:
     """Prints what is needed, and what to download by hand if it is missing."""
-    from tpa_mmseg.evaluation.table import render
+    from tpa_mmseg.console import print_table
     from tpa_mmseg.weights.files import weights_dir
 
     rows = []
     for (_, source, _), places in wanted:
         where = source.locate() or 'missing'
         rows.append((source.title, ', '.join(places), in_words(source.megabytes), source.license, where))
-    print(render(['model', 'needed as', 'size', 'license', 'file'], rows, align='llrll'))
+    print_table(['Model', 'Needed as', 'Size', 'License', 'File'], rows, align='llrll')
     missing = [source for (_, source, _), _ in wanted if source.locate() is None]
     if missing:
         print(f'\nWithout internet, copy these files to {weights_dir()} (TPA_WEIGHTS names another folder):')
-        print(render(['download', 'save as'], [(source.origin, source.target) for source in missing]))
+        print_table(['Download', 'Save as'], [(source.origin, source.target) for source in missing])
     return 0
 
 

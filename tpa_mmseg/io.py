@@ -1,30 +1,31 @@
-"""Small things that several packages need."""
+"""Files that appear under their name only when they are complete."""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from .errors import TPAError
 
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR, errno.EEXIST}
-# Asked for once: the only way is to set it, which other threads would notice.
+# Read once: the only way is to set it, which other threads would notice.
 _UMASK = os.umask(0)
 os.umask(_UMASK)
 
 
 @contextmanager
 def atomic_write(path: str | os.PathLike, mode: str = 'wb') -> Iterator[IO]:
-    """Opens a file that appears under its name only once it is complete and on the disk.
+    """Opens a file that appears under its name only when it is complete and on disk.
 
-    Whatever goes wrong before that, a kill included, the old file (or none) stays. Raises TPAError where the disk is
-    full or the place is not writable.
+    If anything goes wrong before that, a kill included, the old file (or none) stays. Raises TPAError if the disk is
+    full or the path is not writable.
     """
     path = Path(path)
     temporary = None
@@ -44,10 +45,23 @@ def atomic_write(path: str | os.PathLike, mode: str = 'wb') -> Iterator[IO]:
         temporary = None
     except OSError as error:
         if error.errno in _NO_SPACE:
-            raise TPAError(f'No space left while writing {path}: free some space and run again.') from error
+            raise TPAError(f'No space left while writing {path}. Free some space and rerun.') from error
         if error.errno in _NOT_WRITABLE:
-            raise TPAError(f'{path} cannot be written ({error.strerror}): choose another place.') from error
+            raise TPAError(f'Cannot write {path} ({error.strerror}). Choose another path.') from error
         raise
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+
+
+def write_json(path: str | os.PathLike, content: Any) -> None:
+    """Writes readable JSON. Raises ValueError for NaN and infinity, which JSON does not have."""
+    with atomic_write(path, 'w') as file:
+        json.dump(content, file, indent=2, ensure_ascii=False, allow_nan=False)
+        file.write('\n')
+
+
+def write_png(path: str | os.PathLike, image: Any) -> None:
+    """Writes a PNG. Args: image: Of Pillow, which is not imported here because the core must not need it."""
+    with atomic_write(path) as file:
+        image.save(file, format='PNG')

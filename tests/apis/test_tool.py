@@ -80,7 +80,9 @@ def test_host_alone_has_no_bank_and_no_difference(config: Path, folder: Path, tm
 
 def test_bank_grows_with_the_frames_of_a_video(config: Path, tmp_path: Path) -> None:
     video = write_video(tmp_path / 'clip.mp4', frames=6)
-    run_in_process('segment', video, '--classes', 'cat, dog', '--host', config, '--every', 2, '--out', tmp_path / 'out')
+    run_in_process(
+        'segment', video, '--classes', 'cat, dog', '--host', config, '--frame-stride', 2, '--out', tmp_path / 'out'
+    )
     (entry,) = areas(tmp_path / 'out')['videos']
     assert [frame['bank_images'] for frame in entry['frames']] == [1, 2, 3]
     assert entry['frames_per_second'] == 5

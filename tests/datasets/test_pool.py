@@ -104,7 +104,7 @@ def test_another_folder_with_images_of_several_kinds(dataset, tmp_path):
 
 
 def test_an_empty_folder_is_refused(dataset, tmp_path):
-    with pytest.raises(TPAError, match='has no images'):
+    with pytest.raises(TPAError, match='contains no images'):
         build_pool(dataset, PoolOptions(folder=str(tmp_path)))
 
 

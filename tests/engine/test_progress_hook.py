@@ -27,11 +27,13 @@ def test_log_gets_a_line_per_interval(tmp_path, capfd):
 
 def test_terminal_gets_a_bar_that_is_closed_before_the_tables(tmp_path, capsys, monkeypatch):
     write_images(tmp_path)
+    monkeypatch.setenv('TERM', 'xterm')
     monkeypatch.setattr(sys.stderr, 'isatty', lambda: True, raising=False)
     hooks = [*progress(), dict(type='ReportHook')]
     runner = run(tmp_path, NoisyTruth(), hooks)
     err = capsys.readouterr().err
     assert '100%' in err and '3/3' in err and ' images/s' in err
-    assert err.endswith('\n')
+    assert err.endswith('\n\x1b[?25h')  # the last escape sequence shows the cursor again
     handlers = [type(handler).__name__ for handler in runner.logger.handlers]
     assert handlers == ['StreamHandler', 'FileHandler']
+    assert runner.logger.handlers[0].stream is not sys.stderr or type(sys.stderr).__name__ != 'FileProxy'

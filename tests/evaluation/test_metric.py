@@ -136,7 +136,7 @@ def test_truth_of_another_size_is_one_sentence_that_names_the_sizes():
 @pytest.mark.parametrize('label', [5, 254, -1])
 def test_truth_with_a_label_beyond_the_classes_is_refused(label):
     truth = torch.tensor([[0, label]])
-    with pytest.raises(TPAError, match=rf'x\.jpg has label {label}, but the dataset names 5 classes'):
+    with pytest.raises(TPAError, match=rf'x\.jpg has label {label}, but the dataset has 5 classes'):
         evaluate(HostTPAMetric(), [sample(torch.zeros(1, 2).long(), truth, img_path='x.jpg')])
 
 

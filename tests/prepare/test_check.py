@@ -7,7 +7,7 @@ import pytest
 from tests.helpers.world import run_in_process
 from tests.prepare import archives
 from tests.prepare.archives import label, photo, write_folder, write_tar, write_zip
-from tpa_mmseg.prepare import check, is_there, prepare
+from tpa_mmseg.prepare import check, exists, prepare
 
 
 def cityscapes(count: int, values=(0, 18, 255)) -> dict[str, bytes]:
@@ -37,8 +37,8 @@ def test_a_complete_data_set_is_fine(tmp_path, capfd):
         run_in_process('prepare', 'check', '--data-root', tmp_path)
     assert stop.value.code == 0
     said = capfd.readouterr().out
-    assert '| Cityscapes |' in said and '| fine' in said
-    assert 'Not there: voc, context, coco_stuff, coco_object, ade20k.' in said
+    assert '| Cityscapes |' in said and '| OK ' in said
+    assert 'Not prepared: voc, context, coco_stuff, coco_object, ade20k.' in said
 
 
 def test_everything_wrong_is_listed_with_what_to_do(tmp_path, capfd):
@@ -65,7 +65,7 @@ def test_everything_wrong_is_listed_with_what_to_do(tmp_path, capfd):
     assert stop.value.code == 1
     said = capfd.readouterr().out
     assert '5 instead of 500' in said
-    assert f'{answer.format(5)} holds 33, and may hold 0 to 18 and 255' in said
+    assert f'{answer.format(5)} contains 33, expected 0 to 18 and 255' in said
     assert 'python tools/prepare.py cityscapes --source leftImg8bit_trainvaltest.zip gtFine_trainvaltest.zip' in said
 
 
@@ -80,9 +80,9 @@ def test_images_that_the_list_names_must_be_there(tmp_path):
 
 def test_a_data_set_without_its_list_is_not_there(tmp_path):
     prepare('voc', [write_tar(tmp_path / 'voc.tar', archives.voc(3))], tmp_path / 'out')
-    assert is_there('voc', tmp_path / 'out') and not is_there('coco_object', tmp_path / 'out')
+    assert exists('voc', tmp_path / 'out') and not exists('coco_object', tmp_path / 'out')
     (tmp_path / 'out/ImageSets/Segmentation/val.txt').unlink()
-    assert not is_there('voc', tmp_path / 'out')
+    assert not exists('voc', tmp_path / 'out')
     assert 'list of images missing' in kinds(check('voc', tmp_path / 'out'))
 
 
@@ -108,12 +108,26 @@ def test_a_data_set_asked_for_by_name_must_be_there(tmp_path, capfd):
     assert 'folder missing' in capfd.readouterr().out
 
 
-@pytest.mark.parametrize('names', [(), ('vox',)])
-def test_nothing_to_check_is_said_in_a_sentence(tmp_path, capfd, names):
+@pytest.mark.parametrize(
+    ('names', 'message'),
+    [((), 'error: No datasets in '), (('vox',), "error: Unknown dataset 'vox'. Choose from: voc, voc21, voc20, ")],
+)
+def test_nothing_to_check_is_said_in_a_sentence(tmp_path, capfd, names, message):
     with pytest.raises(SystemExit) as stop:
         run_in_process('prepare', 'check', *names, '--data-root', tmp_path)
     assert stop.value.code == 2
-    assert capfd.readouterr().err.startswith('error: There is no dataset ')
+    assert capfd.readouterr().err.startswith(message)
+
+
+@pytest.mark.parametrize('name', ['voc', 'voc20', 'voc21'])
+def test_a_dataset_goes_by_the_names_of_its_benchmarks_too(tmp_path, capfd, name):
+    archive = write_tar(tmp_path / 'voc.tar', archives.voc(3))
+    run_in_process('prepare', name, '--source', archive, '--data-root', tmp_path)
+    assert f'Pascal VOC 2012: 3 test images in {tmp_path / "VOCdevkit/VOC2012"}' in capfd.readouterr().out
+    with pytest.raises(SystemExit):
+        run_in_process('prepare', 'check', name, 'voc21', '--data-root', tmp_path)
+    said = capfd.readouterr().out
+    assert said.count('| Pascal VOC 2012 |') == 1 and '3 instead of 1449' in said
 
 
 def test_the_tool_prepares_into_the_data_root_and_warns_of_a_part(tmp_path, capfd, monkeypatch):
@@ -121,8 +135,8 @@ def test_the_tool_prepares_into_the_data_root_and_warns_of_a_part(tmp_path, capf
     archive = write_zip(tmp_path / 'ADEChallengeData2016.zip', archives.ade20k(3))
     run_in_process('prepare', 'ade20k', '--source', archive, '--workers', 2)
     said = capfd.readouterr().out
-    assert f'ADE20K: 3 test images in {tmp_path / "root/ade/ADEChallengeData2016"}, 6 files written now.' in said
-    assert 'Warning: the benchmark has 2000 test images' in said
+    assert f'ADE20K: 3 test images in {tmp_path / "root/ade/ADEChallengeData2016"}, 6 files written.' in said
+    assert 'Warning: expected 2,000 test images' in said
 
 
 def test_the_tool_ends_with_one_sentence(tmp_path, capfd):

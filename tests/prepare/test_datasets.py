@@ -199,7 +199,7 @@ def test_the_59_classes_of_context_are_in_the_order_of_mmseg():
 
 @pytest.mark.parametrize('value', [11, 90, 182])
 def test_a_label_that_is_not_of_coco_stuff_is_refused_by_name_and_value(tmp_path, value):
-    with pytest.raises(TPAError, match=rf'val2017/000000000007.png in .*holds the value {value},'):
+    with pytest.raises(TPAError, match=rf'val2017/000000000007.png in .*contains the value {value},'):
         prepare('coco_stuff', coco(tmp_path, [[0, value]]), tmp_path / 'out')
 
 
@@ -207,7 +207,7 @@ def test_a_category_that_context_does_not_score_is_refused(tmp_path):
     merged = tmp_path / 'trainval_merged.json'
     merged.write_bytes(archives.context_json({'2008_000003': [(3, region(0))]}, {'2008_000003': 'val'}))
     voc = write_tar(tmp_path / 'voc.tar', archives.voc2010())
-    with pytest.raises(TPAError, match='2008_000003 in .*holds the category 3'):
+    with pytest.raises(TPAError, match='2008_000003 in .*contains the category 3'):
         prepare('context', [voc, merged], tmp_path / 'out')
 
 
@@ -217,14 +217,14 @@ def test_a_label_in_colors_is_refused(tmp_path):
         write_zip(tmp_path / 'val2017.zip', archives.coco_images(1)),
         write_zip(tmp_path / 'stuffthingmaps_trainval2017.zip', content),
     ]
-    with pytest.raises(TPAError, match='is a picture of mode RGB'):
+    with pytest.raises(TPAError, match='is an image of mode RGB'):
         prepare('coco_stuff', sources, tmp_path / 'out')
 
 
 def test_a_label_that_is_missing_is_named(tmp_path):
     sources = coco(tmp_path, [[0], [1]])
     write_zip(sources[0], archives.coco_images(4))
-    with pytest.raises(TPAError, match=r'val2017/000000000021.png and 1 more, which an image of val2017 asks for'):
+    with pytest.raises(TPAError, match=r'Missing val2017/000000000021.png and 1 more, required by an image of val2017'):
         prepare('coco_stuff', sources, tmp_path / 'out')
     assert not (tmp_path / 'out').exists()
 
@@ -232,12 +232,12 @@ def test_a_label_that_is_missing_is_named(tmp_path):
 @pytest.mark.parametrize(
     ('dataset', 'sentence'),
     [
-        ('voc', r'no ImageSets/Segmentation/val.txt in .*: add VOCtrainval_11-May-2012.tar'),
-        ('context', r'no JPEGImages/\*.jpg in .*: add VOCtrainval_03-May-2010.tar'),
-        ('coco_stuff', r'no val2017/\*.jpg in .*: add val2017.zip'),
-        ('coco_object', r'no val2017/\*.jpg in .*: add val2017.zip'),
-        ('cityscapes', r'no leftImg8bit/val/\*/\*_leftImg8bit.png in .*: add leftImg8bit_trainvaltest.zip'),
-        ('ade20k', r'no images/validation/\*.jpg in .*: add ADEChallengeData2016.zip'),
+        ('voc', r'No ImageSets/Segmentation/val.txt in .*\. Add VOCtrainval_11-May-2012.tar'),
+        ('context', r'No JPEGImages/\*.jpg in .*\. Add VOCtrainval_03-May-2010.tar'),
+        ('coco_stuff', r'No val2017/\*.jpg in .*\. Add val2017.zip'),
+        ('coco_object', r'No val2017/\*.jpg in .*\. Add val2017.zip'),
+        ('cityscapes', r'No leftImg8bit/val/\*/\*_leftImg8bit.png in .*\. Add leftImg8bit_trainvaltest.zip'),
+        ('ade20k', r'No images/validation/\*.jpg in .*\. Add ADEChallengeData2016.zip'),
     ],
 )
 def test_the_wrong_archive_is_answered_with_the_right_one(tmp_path, dataset, sentence):

@@ -31,7 +31,8 @@ def test_a_command_of_the_documentation_is_understood(command):
 
 
 def test_the_tool_names_the_archives_of_the_layouts():
-    assert {name: layout.archives for name, layout in LAYOUTS.items()} == prepare.DATASETS
+    layouts = {name: (layout.benchmarks, layout.archives) for name, layout in LAYOUTS.items()}
+    assert layouts == prepare.DATASETS
     assert prepare.WORKERS == WORKERS
 
 

@@ -17,7 +17,7 @@ from tests.prepare import archives
 from tests.prepare.archives import write_folder, write_tar, write_zip
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.prepare import prepare
-from tpa_mmseg.prepare.jobs import Given, Job, run
+from tpa_mmseg.prepare.jobs import InMemory, Job, run
 from tpa_mmseg.prepare.output import JOURNAL, Output
 
 
@@ -72,7 +72,7 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
 def test_a_foreign_file_is_not_overwritten(voc, tmp_path):
     foreign = tmp_path / 'out/SegmentationClass/2007_000004.png'
     write_folder(tmp_path / 'out', {'SegmentationClass/2007_000004.png': b'precious'})
-    with pytest.raises(TPAError, match=r'2007_000004.png is there and was not written by this tool: move it away'):
+    with pytest.raises(TPAError, match=r'2007_000004.png exists and was not written by this tool. Move it away'):
         prepare('voc', [voc], tmp_path / 'out')
     assert foreign.read_bytes() == b'precious'
     foreign.unlink()
@@ -116,30 +116,30 @@ def test_a_folder_may_be_prepared_in_place(tmp_path):
 def test_links_lead_to_the_images_of_a_folder_and_labels_are_files(tmp_path):
     images, labels = archives.cityscapes(['val/ulm/ulm_000000_000019'], [7, 8])
     folder = write_folder(tmp_path / 'unpacked', {**images, **labels})
-    prepare('cityscapes', [folder], tmp_path / 'out', link=True)
+    prepare('cityscapes', [folder], tmp_path / 'out', symlink=True)
     image = tmp_path / 'out/leftImg8bit/val/ulm/ulm_000000_000019_leftImg8bit.png'
     assert image.is_symlink() and image.resolve() == (folder / image.relative_to(tmp_path / 'out')).resolve()
     assert not (tmp_path / 'out/gtFine/val/ulm/ulm_000000_000019_gtFine_labelTrainIds.png').is_symlink()
-    assert prepare('cityscapes', [folder], tmp_path / 'out', link=True).written == 0
+    assert prepare('cityscapes', [folder], tmp_path / 'out', symlink=True).written == 0
 
 
 def test_a_link_does_not_replace_a_foreign_file(tmp_path):
     images, labels = archives.cityscapes(['val/ulm/ulm_000000_000019'], [7, 8])
     folder = write_folder(tmp_path / 'unpacked', {**images, **labels})
     write_folder(tmp_path / 'out', {'leftImg8bit/val/ulm/ulm_000000_000019_leftImg8bit.png': b'precious'})
-    with pytest.raises(TPAError, match='is there and is no link'):
-        prepare('cityscapes', [folder], tmp_path / 'out', link=True)
+    with pytest.raises(TPAError, match='exists and is not a symlink'):
+        prepare('cityscapes', [folder], tmp_path / 'out', symlink=True)
 
 
 def test_a_full_disk_is_said_in_a_sentence_and_what_is_done_stays_done(tmp_path, monkeypatch):
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, 'No space left on device')
 
-    jobs = [Job(f'{i}.txt', Given(b'text', 'a text')) for i in range(3)]
+    jobs = [Job(f'{i}.txt', InMemory(b'text', 'a text')) for i in range(3)]
     with Output(tmp_path / 'out') as output:
         run(jobs[:1], output)
         monkeypatch.setattr(os, 'fsync', full)
-        with pytest.raises(TPAError, match=r'No space left while writing .*\.txt: free some space'):
+        with pytest.raises(TPAError, match=r'No space left while writing .*\.txt. Free some space'):
             run(jobs, output)
     assert content(tmp_path / 'out') == {'0.txt': b'text'}
     monkeypatch.undo()

@@ -41,7 +41,7 @@ def test_several_sources_are_searched_together(tmp_path):
 
 def test_two_files_for_one_name_are_refused(tmp_path):
     folder = write_folder(tmp_path / 'VOCdevkit', {'VOC2010/a.jpg': b'', 'VOC2012/a.jpg': b''})
-    with Sources([folder]) as sources, pytest.raises(TPAError, match='only one of .*VOC2010.* and .*VOC2012.*'):
+    with Sources([folder]) as sources, pytest.raises(TPAError, match='Two files for a: .*VOC2010.* and .*VOC2012.*'):
         sources.files(r'(\w)\.jpg')
 
 
@@ -49,7 +49,7 @@ def test_two_files_for_one_name_are_refused(tmp_path):
 @pytest.mark.parametrize('name', ['../evil.jpg', 'a/../../evil.jpg', '/etc/evil.jpg'])
 def test_a_path_that_leads_out_of_the_archive_is_refused(tmp_path, write, name):
     archive = write(tmp_path / 'archive', {'val/a.jpg': b'', name: b''})
-    with pytest.raises(TPAError, match='leads out of the archive'):
+    with pytest.raises(TPAError, match='is outside of the archive'):
         Sources([archive])
 
 
@@ -58,7 +58,7 @@ def test_a_truncated_archive_is_named(tmp_path, ending):
     write = write_zip if ending == 'zip' else write_tar
     archive = write(tmp_path / f'cut.{ending}', {f'val/{i}.jpg': bytes(range(256)) * 40 for i in range(5)})
     archive.write_bytes(archive.read_bytes()[: archive.stat().st_size * 2 // 3])
-    with pytest.raises(TPAError, match=rf'cut\.{ending} cannot be read .* download it again'):
+    with pytest.raises(TPAError, match=rf'Cannot read .*cut\.{ending} .* download it again'):
         Sources([archive])
 
 
@@ -68,23 +68,27 @@ def test_damage_inside_an_archive_is_found_where_it_is(tmp_path):
     place = content.index(b'top/val/b.jpg') + 20
     content[place] ^= 255
     archive.write_bytes(content)
-    with Sources([archive]) as sources, pytest.raises(TPAError, match=r'b\.jpg in .*a\.zip cannot be read'):
+    with Sources([archive]) as sources, pytest.raises(TPAError, match=r'Cannot read top/val/b\.jpg in .*a\.zip'):
         sources.one(r'val/b\.jpg').read()
 
 
 @pytest.mark.parametrize(
     ('content', 'sentence'),
-    [(b'<!DOCTYPE html><html>', 'is a web page'), (b'\x89PNG....', 'cannot be read'), (b'', 'cannot be read')],
+    [
+        (b'<!DOCTYPE html><html>', 'gtFine.zip is an HTML page'),
+        (b'\x89PNG....', 'Cannot read .*gtFine.zip'),
+        (b'', 'Cannot read .*gtFine.zip'),
+    ],
 )
 def test_what_is_no_archive_is_named(tmp_path, content, sentence):
     (tmp_path / 'gtFine.zip').write_bytes(content)
-    with pytest.raises(TPAError, match=f'gtFine.zip {sentence}') as caught:
+    with pytest.raises(TPAError, match=sentence) as caught:
         Sources([tmp_path / 'gtFine.zip'])
     assert '\n' not in str(caught.value)
 
 
 def test_a_source_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(TPAError, match='no file or folder .*nowhere.zip'):
+    with pytest.raises(TPAError, match='Source not found: .*nowhere.zip'):
         Sources([tmp_path / 'nowhere.zip'])
 
 

@@ -5,7 +5,7 @@ import torch
 from PIL import Image
 
 from tpa_mmseg.core import AnchorRule, ClassProbabilities, anchor_map
-from tpa_mmseg.visualization import anchor_picture, draw_anchors
+from tpa_mmseg.visualization import anchor_figure, draw_anchors
 
 COLORS = np.array([(200, 0, 0), (0, 0, 200)], dtype=np.uint8)
 
@@ -30,12 +30,12 @@ def test_anchor_map_of_the_core_becomes_a_picture_with_its_classes():
     probabilities[:, 1, 0] = torch.tensor([0.02, 0.98])
     anchors = anchor_map(ClassProbabilities(probabilities, (2, 2)), AnchorRule(k=1.8)).numpy()
     assert anchors.tolist() == [[0, -1], [1, -1]]
-    picture = anchor_picture(anchors, ['one', 'two'], Image.new('RGB', (2, 2)), COLORS)
+    picture = anchor_figure(anchors, ['one', 'two'], Image.new('RGB', (2, 2)), COLORS)
     colors = {color for _, color in picture.getcolors(1 << 24)}
     assert {(200, 0, 0), (0, 0, 200)} <= colors
     assert picture.width > 2 * 480
 
 
 def test_image_without_anchors_can_be_drawn():
-    picture = anchor_picture(np.full((10, 10), -1), ['one', 'two'], None, COLORS)
+    picture = anchor_figure(np.full((10, 10), -1), ['one', 'two'], None, COLORS)
     assert not {(200, 0, 0), (0, 0, 200)} & {color for _, color in picture.getcolors(1 << 24)}

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from tpa_mmseg.miniature.splits import split_of
-from tpa_mmseg.visualization import picture_names, read_image
+from tpa_mmseg.visualization import figure_names, read_image
 
 
 def saved(path, array, **options):
@@ -69,29 +69,29 @@ def test_no_path_is_no_picture():
 
 
 def test_pictures_of_one_folder_keep_the_image_names():
-    assert picture_names(['d/a.jpg', 'd/b.c.jpg']) == {'d/a.jpg': 'a.png', 'd/b.c.jpg': 'b.c.png'}
+    assert figure_names(['d/a.jpg', 'd/b.c.jpg']) == {'d/a.jpg': 'a.png', 'd/b.c.jpg': 'b.c.png'}
 
 
 def test_pictures_of_several_folders_keep_the_folders_below_the_shared_one():
-    assert picture_names(['/data/val/x/a.jpg', '/data/val/y/a.jpg']) == {
+    assert figure_names(['/data/val/x/a.jpg', '/data/val/y/a.jpg']) == {
         '/data/val/x/a.jpg': 'x/a.png',
         '/data/val/y/a.jpg': 'y/a.png',
     }
 
 
 def test_names_that_differ_in_their_suffix_only_keep_it():
-    assert picture_names(['d/a.jpg', 'd/a.png']) == {'d/a.jpg': 'a.jpg.png', 'd/a.png': 'a.png.png'}
+    assert figure_names(['d/a.jpg', 'd/a.png']) == {'d/a.jpg': 'a.jpg.png', 'd/a.png': 'a.png.png'}
 
 
 def test_no_picture_lands_outside_its_folder():
-    names = picture_names(['../elsewhere/a.jpg', '/absolute/b.jpg', 'here/c.jpg'])
+    names = figure_names(['../elsewhere/a.jpg', '/absolute/b.jpg', 'here/c.jpg'])
     assert len(set(names.values())) == 3
     assert not any(name.startswith(('/', '..')) for name in names.values())
 
 
 def test_an_image_that_occurs_twice_has_one_picture():
-    assert picture_names(['d/a.jpg', 'd/a.jpg']) == {'d/a.jpg': 'a.png'}
-    assert picture_names([]) == {}
+    assert figure_names(['d/a.jpg', 'd/a.jpg']) == {'d/a.jpg': 'a.png'}
+    assert figure_names([]) == {}
 
 
 def test_painted_scenes_are_read_like_files():

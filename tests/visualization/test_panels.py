@@ -7,6 +7,8 @@ from PIL import Image
 from tpa_mmseg.visualization import DIFFERENCE_COLORS, Difference, colorize, comparison, difference_map, panel_size
 from tpa_mmseg.visualization.panels import class_legend, difference_legend, fit_image, label_panel, resample
 
+pytestmark = pytest.mark.filterwarnings('ignore:DejaVu Sans cannot draw')
+
 NAMES = ['wall', 'Straße', '汽车', 'sky']
 GREEN, RED, LIGHT_GREY, DARK_GREY, BLUE = (0, 165, 80), (220, 40, 40), (205, 205, 205), (105, 105, 115), (40, 110, 215)
 
@@ -112,7 +114,7 @@ def test_picture_has_five_panels_and_grows_by_one_panel_for_each():
 
 
 def test_picture_without_host_has_no_difference():
-    picture = comparison(labels(300, 400), NAMES, truth=labels(300, 400, 1))
+    picture = comparison(labels(300, 400), NAMES, ground_truth=labels(300, 400, 1))
     assert not {GREEN, RED} & colors_of(picture)
 
 

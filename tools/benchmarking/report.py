@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from tpa_mmseg.evaluation.table import render
+from collections.abc import Sequence
+
+# Columns, rows and alignment, as tpa_mmseg.console prints them.
+Table = tuple[Sequence[str], list[list[str]], str]
 
 _COLUMNS = ('What', 'Image', 'Against', 'Other', 'Ours', 'Ratio', 'Target', 'Met')
 
 
-def table(entries: list[dict], markdown: bool = False) -> str:
-    """Draws the entries that :func:`~tpa_mmseg.benchmark.measure.measure` gave; a line each where stages were timed."""
-    return (
-        stage_table(entries, markdown) if all(entry['stages'] for entry in entries) else ratio_table(entries, markdown)
-    )
+def table(entries: list[dict]) -> Table:
+    """Returns the table of entries from :func:`~.measure.measure`: one line per case if all have timed stages."""
+    return stage_table(entries) if all(entry['stages'] for entry in entries) else ratio_table(entries)
 
 
-def ratio_table(entries: list[dict], markdown: bool = False) -> str:
-    """One ratio per line."""
-    rows = [row for entry in entries for row in (_time_row(entry), _memory_row(entry))]
-    return render(_COLUMNS, rows, align='lllrrrrl', markdown=markdown)
+def ratio_table(entries: list[dict]) -> Table:
+    """Returns one ratio per line."""
+    return _COLUMNS, [row for entry in entries for row in (_time_row(entry), _memory_row(entry))], 'lllrrrrl'
 
 
-def stage_table(entries: list[dict], markdown: bool = False) -> str:
-    """One case per line: both times and where ours goes, both peaks, and the targets that are missed."""
+def stage_table(entries: list[dict]) -> Table:
+    """Returns one case per line: both times and our stages, both peaks, and the targets that are missed."""
     names = list(entries[0]['stages'])
     columns = ('What', 'Image', 'Other', 'Ours', 'Faster', *names, 'Peak, other', 'Peak, ours', 'Share', 'Targets')
     rows = []
@@ -32,7 +32,7 @@ def stage_table(entries: list[dict], markdown: bool = False) -> str:
         memory = [f'{peaks["other"]:.0f} MB', f'{peaks["ours"]:.0f} MB', f'{entry["memory_ratio"]:.2f}']
         faster = f'{entry["times_faster"]:.2f} x'
         rows.append([entry['title'], entry['setting'], other, ours, faster, *stages, *memory, _targets(entry['met'])])
-    return render(columns, rows, align='ll' + 'r' * (len(columns) - 3) + 'l', markdown=markdown)
+    return columns, rows, 'll' + 'r' * (len(columns) - 3) + 'l'
 
 
 def _targets(met: dict[str, bool]) -> str:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 import tpa_mmseg.miniature
-from tpa_mmseg.io import atomic_write
+from tpa_mmseg.io import atomic_write, write_json
 
 #: The committed weights and their cards.
 WEIGHTS = Path(tpa_mmseg.miniature.__file__).with_name('weights')
@@ -33,9 +33,7 @@ def write_weights(
     with atomic_write(path) as file:
         file.write(safetensors.torch.save(half, metadata))
     size = {'parameters': sum(tensor.numel() for tensor in half.values()), 'bytes': path.stat().st_size}
-    with atomic_write(path.with_suffix('.json'), 'w') as file:
-        json.dump({**card, **size}, file, indent=2)
-        file.write('\n')
+    write_json(path.with_suffix('.json'), {**card, **size})
 
 
 def read_card(path: Path) -> dict:

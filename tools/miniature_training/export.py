@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tqdm import tqdm
-
+from tpa_mmseg.console import track
 from tpa_mmseg.io import atomic_write
 from tpa_mmseg.miniature.files import encode, file_name, folder, scene
 
@@ -19,7 +18,7 @@ def export(root: Path, split: str, size: int, resolution: tuple[int, int] | None
         size: The first so many scenes.
         resolution: Height and width of all scenes, None for each scene's own.
     """
-    for index in tqdm(range(size), desc=f'Painting {split}', unit='scene'):
+    for index in track(range(size), f'Painting {split}', unit='scenes'):
         painted = scene(split, index, resolution)
         for kind, pixels in (('images', painted.image), ('labels', painted.labels)):
             with atomic_write(Path(root) / folder(kind, split, resolution) / file_name(index)) as file:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tpa_mmseg.errors import TPAError
-from tpa_mmseg.io import atomic_write
+from tpa_mmseg.io import write_json
 
 from .cards import WEIGHTS
 from .measure import HOSTS, PAPER_HOSTS, config_name, measure
@@ -72,9 +72,7 @@ def _files() -> Iterable[Path]:
 def record(numbers: Mapping[str, Mapping[str, float]]) -> None:
     """Writes the numbers that are to be kept. Args: numbers: ``base`` and ``tpa`` mIoU of each host."""
     content = {'slice': vars(SLICE), 'weights': weight_digests(), 'hosts': {**numbers}}
-    with atomic_write(NUMBERS, 'w') as file:
-        json.dump(content, file, indent=2)
-        file.write('\n')
+    write_json(NUMBERS, content)
 
 
 def recorded() -> dict[str, dict[str, float]]:

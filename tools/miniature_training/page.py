@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from itertools import count, islice
 from pathlib import Path
 
+from tpa_mmseg.console import render, signed
 from tpa_mmseg.errors import TPAError
-from tpa_mmseg.evaluation import render
-from tpa_mmseg.evaluation.summary import signed
-from tpa_mmseg.io import atomic_write
+from tpa_mmseg.io import atomic_write, write_png
 from tpa_mmseg.miniature.files import scene
 
 from ..scene_images import scene_grid
@@ -57,8 +56,7 @@ def draw(folder: Path) -> None:
     for split in ('train', 'val'):
         scenes = (scene(split, index) for index in count())
         shown = islice((one for one in scenes if one.labels.shape == _SHOWN_SIZE), _SHOWN)
-        with atomic_write(folder / f'miniature_{split}.png') as file:
-            scene_grid(list(shown)).save(file, format='PNG')
+        write_png(folder / f'miniature_{split}.png', scene_grid(list(shown)))
 
 
 def replace(text: str, name: str, content: str) -> str:

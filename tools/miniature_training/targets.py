@@ -16,15 +16,14 @@ from mmengine.config import Config
 from mmengine.dataset import pseudo_collate
 from mmengine.registry import init_default_scope
 from mmseg.registry import DATASETS, MODELS
-from tqdm import tqdm
 
+from tpa_mmseg.console import render, signed, track
 from tpa_mmseg.core import Adapter, ClassProbabilities, Lookup, PrototypeBank, decide
 from tpa_mmseg.datasets import Pool, PoolOptions, build_pool
 from tpa_mmseg.encoders import PixelNormalization
 from tpa_mmseg.engine.bank_builder import BankSpec, build_banks
-from tpa_mmseg.evaluation import ClassCounts, HostTPAMetric, render, report_of
+from tpa_mmseg.evaluation import ClassCounts, HostTPAMetric, report_of
 from tpa_mmseg.evaluation.counts import checked_truth, count_classes, count_hits
-from tpa_mmseg.evaluation.summary import signed
 from tpa_mmseg.miniature.world import CLASSES, IGNORED
 from tpa_mmseg.segmentors import TPASegmentor
 
@@ -197,4 +196,4 @@ def _one_hot(labels: torch.Tensor) -> torch.Tensor:
 
 
 def _bar(items: range, title: str) -> Iterator[int]:
-    return tqdm(items, desc=title, unit='scene', leave=False)
+    return track(items, title, unit='scenes', transient=True)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Generator, Tensor, nn
-from tqdm import tqdm
 
+from tpa_mmseg.console import ProgressBar, track
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.io import atomic_write
 from tpa_mmseg.miniature.splits import paint_equal
@@ -65,18 +65,19 @@ class Training:
             probe: Measures what the network can do so far, for the log.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        bar = tqdm(total=self.steps, initial=self.step, unit='step', mininterval=5)
+        bar = ProgressBar('Training', self.steps, 'steps')
+        bar.done = self.step
         last = time.monotonic()
-        while self.step < self.steps:
-            figures = self._one_step(loss)
-            for name, value in figures.items():
-                self._sums[name] = self._sums.get(name, 0.0) + value / self.every
-            bar.update()
-            if self.step % self.every == 0 or self.step == self.steps:
-                self.seconds += time.monotonic() - last
-                self._report(probe, bar)
-                last = time.monotonic()
-        bar.close()
+        with bar:
+            while self.step < self.steps:
+                figures = self._one_step(loss)
+                for name, value in figures.items():
+                    self._sums[name] = self._sums.get(name, 0.0) + value / self.every
+                if self.step % self.every == 0 or self.step == self.steps:
+                    self.seconds += time.monotonic() - last
+                    bar.note = self._report(probe)
+                    last = time.monotonic()
+                bar.advance()
 
     def resume(self) -> bool:
         """Takes up the checkpoint in the folder, if there is one."""
@@ -123,14 +124,14 @@ class Training:
         self.step += 1
         return {'loss': value.item(), **figures}
 
-    def _report(self, probe: Callable[[], dict[str, float]], bar: tqdm) -> None:
+    def _report(self, probe: Callable[[], dict[str, float]]) -> str:
+        """Writes a line of the log and a checkpoint. Returns the figures for the progress bar."""
         self.modules.eval()
         with torch.no_grad():
             figures = {**self._sums, **probe()}
         self.modules.train()
         self._sums = {}
         figures = {name: round(value, 4) for name, value in figures.items()}
-        bar.set_postfix(figures)
         with (self.folder / 'log.jsonl').open('a') as log:
             log.write(json.dumps({'step': self.step, 'seconds': round(self.seconds), **figures}) + '\n')
         state = {
@@ -143,6 +144,7 @@ class Training:
         }
         with atomic_write(self.folder / 'checkpoint.pt') as file:
             torch.save(state, file)
+        return ', '.join(f'{name} {value:g}' for name, value in figures.items())
 
 
 def _optimizers(modules: nn.ModuleDict, rate: float, weight_decay: float) -> list[torch.optim.Optimizer]:
@@ -165,7 +167,7 @@ def load_scenes(split: str, count: int, cache: Path) -> dict[str, np.ndarray]:
     if path.is_file():
         with np.load(path) as arrays:
             return dict(arrays)
-    scenes = paint_equal(split, _with_bar(range(count), f'painting {split} scenes'))
+    scenes = paint_equal(split, track(range(count), f'Painting {split}', unit='scenes'))
     arrays = {
         'images': np.stack([scene.image for scene in scenes]),
         'labels': np.stack([scene.labels for scene in scenes]),
@@ -175,7 +177,3 @@ def load_scenes(split: str, count: int, cache: Path) -> dict[str, np.ndarray]:
     with atomic_write(path) as file:
         np.savez(file, **arrays)
     return arrays
-
-
-def _with_bar(items: Iterable[int], title: str) -> Iterable[int]:
-    return tqdm(items, desc=title, unit='scene', mininterval=5)

@@ -11,10 +11,10 @@ from PIL import Image
 from ..visualization import (
     DIFFERENCE_COLORS,
     Difference,
-    Entry,
     Legend,
+    LegendEntry,
     Panel,
-    anchor_picture,
+    anchor_figure,
     class_palette,
     comparison,
     compose,
@@ -48,7 +48,7 @@ def overlay(picture: Picture, labels: np.ndarray, palette: Sequence[Sequence[int
 def legend_overlay(result: Result) -> Image.Image:
     """The overlay of a result above a legend with the share of every class in it."""
     entries = [
-        Entry(tuple(color), f'{area.name} {100 * area.share:.1f} %')
+        LegendEntry(tuple(color), f'{area.name} {100 * area.share:.1f} %')
         for area, color in zip(result.areas(), result.palette, strict=True)
         if area.pixels
     ]
@@ -80,7 +80,7 @@ def film_comparison(result: Result) -> Image.Image:
     panels += [Panel('Host', label_panel(host, colors, size)), Panel('Host + TPA', label_panel(labels, colors, size))]
     panels.append(Panel('Difference', label_panel(difference_map(host, labels), DIFFERENCE_COLORS, size)))
     changes = [
-        Entry(tuple(int(value) for value in DIFFERENCE_COLORS[kind]), kind.name.lower())
+        LegendEntry(tuple(int(value) for value in DIFFERENCE_COLORS[kind]), kind.name.lower())
         for kind in (Difference.UNCHANGED, Difference.CHANGED)
     ]
     return compose(panels, [*legends, Legend('Difference', changes)])
@@ -92,8 +92,8 @@ def _title(result: Result) -> str:
 
 
 def _all_classes(result: Result) -> Legend:
-    entries = [Entry(tuple(color), name) for name, color in zip(result.class_names, result.palette, strict=True)]
-    more = [] if len(entries) <= _LEGEND else [Entry(None, f'and {len(entries) - _LEGEND} more')]
+    entries = [LegendEntry(tuple(color), name) for name, color in zip(result.class_names, result.palette, strict=True)]
+    more = [] if len(entries) <= _LEGEND else [LegendEntry(None, f'and {len(entries) - _LEGEND} more')]
     return Legend('Classes', entries[:_LEGEND] + more)
 
 
@@ -101,7 +101,7 @@ def show_anchors(result: Result) -> Image.Image:
     """The picture beside its anchors."""
     anchors = _shrink(result.anchors())
     image = result.picture.at(panel_size(*anchors.shape))
-    return anchor_picture(anchors, result.class_names, image, result.palette)
+    return anchor_figure(anchors, result.class_names, image, result.palette)
 
 
 def label_image(labels: np.ndarray, palette: Sequence[Sequence[int]]) -> Image.Image:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from PIL import Image
 
-from ..io import atomic_write
-from ..visualization import picture_names
+from ..io import write_json, write_png
+from ..visualization import figure_names
 from .inputs import Skipped
 from .picture import Picture
 from .render import film_comparison, film_overlay
-from .video import Film, Video
+from .video import Video, VideoWriter
 
 if TYPE_CHECKING:
     from .result import Result
@@ -46,23 +45,24 @@ class OutputFolder:
         self._images.append(self._describe(result, name))
 
     def add_video(self, video: Video, results: Iterable[Result]) -> int:
-        """Writes the frames of a video: two films, and a label map per frame. Returns the number of frames.
+        """Writes two videos, and a label map per frame. Returns the number of frames.
 
         Args:
             video: Where the frames are from.
             results: Theirs, in order.
         """
         stem = self._video_stem(video)
-        films = [Film(self.folder / kind / f'{stem}.mp4', video.fps) for kind in ('overlays', 'comparisons')]
         frames = []
-        for number, result in enumerate(results):
-            films[0].add(film_overlay(result))
-            films[1].add(film_comparison(result))
-            name = f'{stem}/{number:06d}.png'
-            self._write(result.label_image(), 'labels', name)
-            frames.append(self._describe(result, name))
-        for film in films:
-            film.close()
+        with (
+            VideoWriter(self.folder / 'overlays' / f'{stem}.mp4', video.fps) as overlays,
+            VideoWriter(self.folder / 'comparisons' / f'{stem}.mp4', video.fps) as comparisons,
+        ):
+            for number, result in enumerate(results):
+                overlays.add(film_overlay(result))
+                comparisons.add(film_comparison(result))
+                name = f'{stem}/{number:06d}.png'
+                self._write(result.label_image(), 'labels', name)
+                frames.append(self._describe(result, name))
         self._videos.append({'video': video.path.name, 'frames_per_second': video.fps, 'frames': frames})
         return len(frames)
 
@@ -70,8 +70,7 @@ class OutputFolder:
         """Writes the areas of all pictures."""
         skips = [vars(each) for each in skipped]
         content = {**self._about, 'images': self._images, 'videos': self._videos, 'skipped': skips}
-        with atomic_write(self.folder / 'areas.json', 'w') as file:
-            json.dump(content, file, ensure_ascii=False, indent=1)
+        write_json(self.folder / 'areas.json', content)
 
     def _describe(self, result: Result, name: str) -> dict:
         self._about = {'networks': result.about, 'classes': list(result.class_names)}
@@ -87,13 +86,12 @@ class OutputFolder:
         return stem
 
     def _write(self, image: Image.Image, kind: str, name: str) -> None:
-        with atomic_write(self.folder / kind / name) as file:
-            image.save(file, format='PNG')
+        write_png(self.folder / kind / name, image)
 
 
 def _file_names(pictures: Sequence[Picture]) -> dict[Picture, str]:
     """A PNG name for every picture; those of folders keep their subfolders."""
-    of_files = picture_names([str(picture.path) for picture in pictures if picture.path is not None])
+    of_files = figure_names([str(picture.path) for picture in pictures if picture.path is not None])
     taken = set(of_files.values())
     names = {}
     for number, picture in enumerate(pictures, start=1):

@@ -13,9 +13,9 @@ from typing import TypeVar
 import torch
 from mmengine.config import Config
 from mmengine.logging import print_log
-from tqdm import tqdm
 
 from ..clip.names import Classes
+from ..console import track
 from ..core import Fusion, PrototypeBank
 from ..errors import TPAError
 from ..evaluation import describe_bank
@@ -194,7 +194,7 @@ class Segmenter:
     def _each(self, found: Collected, title: str, action: Callable[[Picture], T]) -> Iterator[T]:
         """Does something with every picture. Those that cannot be read are taken out and named."""
         show = self.progress and len(found.pictures) > 1
-        for picture in tqdm(list(found.pictures), desc=title, unit='image', disable=not show):
+        for picture in track(list(found.pictures), title, show=show):
             try:
                 yield action(picture)
             except Unreadable as error:

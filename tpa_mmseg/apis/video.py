@@ -1,19 +1,20 @@
-"""Videos: frames in, pictures of results out. OpenCV reads and writes them."""
+"""Videos by PyAV: frames in, H.264 out."""
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
-import cv2
 import numpy as np
 from PIL import Image
 
 from ..errors import TPAError
 from .picture import Picture
 
-_FRAMES_PER_SECOND = 25.0
+_DEFAULT_FPS = 25.0
 
 
 class Video:
@@ -21,49 +22,52 @@ class Video:
 
     Args:
         path: The file.
-        every: Take only one of so many frames.
+        frame_stride: Reads every n-th frame.
 
     Attributes:
-        fps: Frames per second that are taken.
-        count: How many frames these are, as far as the file says; None where it does not.
+        fps: Frames per second, of those that are read.
+        count: Number of frames that are read, None if the file does not contain it.
     """
 
-    def __init__(self, path: str | os.PathLike, every: int = 1) -> None:
-        if every < 1:
-            raise TPAError(f'Every how many frames one is taken must be at least 1, not {every}.')
-        self.path, self.every = Path(path), every
-        capture = self._open()
-        self.fps = (capture.get(cv2.CAP_PROP_FPS) or _FRAMES_PER_SECOND) / every
-        count = int(capture.get(cv2.CAP_PROP_FRAME_COUNT))
-        self.count = -(-count // every) if count > 0 else None
-        capture.release()
+    def __init__(self, path: str | os.PathLike, frame_stride: int = 1) -> None:
+        if frame_stride < 1:
+            raise TPAError(f'The frame stride must be at least 1, got {frame_stride}.')
+        self.path, self.frame_stride = Path(path), frame_stride
+        with self._open() as container:
+            stream = container.streams.video[0]
+            self.fps = float(stream.average_rate or _DEFAULT_FPS) / frame_stride
+            self.count = -(-stream.frames // frame_stride) or None
 
     def __iter__(self) -> Iterator[Picture]:
-        """The frames."""
-        capture = self._open()
-        try:
-            number = 0
-            while capture.grab():
-                if number % self.every == 0:
-                    readable, frame = capture.retrieve()
-                    if not readable:
-                        return
-                    yield Picture(f'{self.path.name}, frame {number}', np.ascontiguousarray(frame[..., ::-1]))
-                number += 1
-        finally:
-            capture.release()
+        """Yields the frames."""
+        number = 0
+        with self._open() as container:
+            container.streams.video[0].thread_type = 'AUTO'
+            try:
+                for number, frame in enumerate(container.decode(video=0)):
+                    if number % self.frame_stride == 0:
+                        # Phones store frames as the sensor has them, and how to turn them upright.
+                        pixels = np.rot90(frame.to_ndarray(format='rgb24'), round(frame.rotation / 90))
+                        yield Picture(f'{self.path.name}, frame {number}', np.ascontiguousarray(pixels))
+            except _av().FFmpegError as error:
+                warnings.warn(
+                    f'{self.path} is damaged after frame {number} ({error}): the rest is skipped.', stacklevel=2
+                )
 
-    def _open(self) -> cv2.VideoCapture:
+    def _open(self):
         if not self.path.is_file():
-            raise TPAError(f'There is no video {self.path}: correct the path.')
-        capture = cv2.VideoCapture(str(self.path))
-        if not capture.isOpened():
-            raise TPAError(f'The video {self.path} cannot be read: OpenCV does not know its format, or it is damaged.')
-        return capture
+            raise TPAError(f'Video not found: {self.path}. Check the path.')
+        try:
+            container = _av().open(str(self.path))
+        except _av().FFmpegError as error:
+            raise TPAError(f'Cannot read the video {self.path}: its format is unknown, or it is damaged.') from error
+        if not container.streams.video:
+            raise TPAError(f'{self.path} contains no video stream.')
+        return container
 
 
-class Film:
-    """A video file to write. It appears under its name once it is complete.
+class VideoWriter:
+    """A video file to write. It appears under its name when it is complete; use it in a ``with`` statement.
 
     Args:
         path: The file, an .mp4.
@@ -71,26 +75,56 @@ class Film:
     """
 
     def __init__(self, path: str | os.PathLike, fps: float) -> None:
-        self.path, self.fps = Path(path), fps
+        self.path = Path(path)
+        # 29.97 stands for 30000/1001.
+        self._rate = Fraction(fps).limit_denominator(1001)
         self._partial = self.path.with_name(f'.{self.path.stem}.part{self.path.suffix}')
-        self._writer: cv2.VideoWriter | None = None
+        self._container = None
 
     def add(self, image: Image.Image) -> None:
-        """Adds a frame; all must have one size."""
-        # The codec wants even sides.
-        frame = np.asarray(image)[: image.height // 2 * 2, : image.width // 2 * 2, ::-1]
-        if self._writer is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            codec = cv2.VideoWriter_fourcc(*'mp4v')
-            self._writer = cv2.VideoWriter(str(self._partial), codec, self.fps, (frame.shape[1], frame.shape[0]))
-            if not self._writer.isOpened():
-                raise TPAError(
-                    f'{self.path} cannot be written: OpenCV has no encoder for it, or the place is read-only.'
-                )
-        self._writer.write(np.ascontiguousarray(frame))
+        """Adds a frame. All must have one size."""
+        frame = np.asarray(image.convert('RGB'))
+        # The codec halves the resolution of colors, so it needs even sides.
+        frame = np.pad(frame, ((0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0)), mode='edge')
+        if self._container is None:
+            self._start(*frame.shape[:2])
+        self._container.mux(self._stream.encode(_av().VideoFrame.from_ndarray(frame, format='rgb24')))
 
-    def close(self) -> None:
-        """Completes the file."""
-        if self._writer is not None:
-            self._writer.release()
+    def __enter__(self) -> VideoWriter:
+        return self
+
+    def __exit__(self, kind: type | None, *_: object) -> None:
+        if self._container is None:
+            return
+        if kind is None:
+            self._container.mux(self._stream.encode(None))
+        self._container.close()
+        if kind is None:
             os.replace(self._partial, self.path)
+        else:
+            self._partial.unlink(missing_ok=True)
+
+    def _start(self, height: int, width: int) -> None:
+        codec, options = 'libx264', {'crf': '18'}  # sharp enough for the edges of labels
+        if codec not in _av().codecs_available:
+            codec, options = 'mpeg4', {}
+            warnings.warn(
+                'PyAV was built without libx264: videos are written as MPEG-4 instead of H.264.', stacklevel=3
+            )
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._container = _av().open(str(self._partial), 'w', options={'movflags': 'faststart'})
+        except OSError as error:
+            raise TPAError(f'Cannot write {self.path} ({error.strerror}). Choose another folder.') from error
+        self._stream = self._container.add_stream(codec, self._rate, options=options)
+        self._stream.height, self._stream.width, self._stream.pix_fmt = height, width, 'yuv420p'
+        if codec == 'mpeg4':
+            self._stream.bit_rate = 8 * height * width
+
+
+def _av():
+    try:
+        import av
+    except ImportError as error:
+        raise TPAError("Videos need PyAV. Install it with: pip install 'tpa_mmseg[video]'") from error
+    return av

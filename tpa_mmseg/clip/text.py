@@ -19,8 +19,8 @@ from mmengine.device import get_device
 from mmengine.dist import is_main_process
 from mmengine.logging import print_log
 from torch import Tensor, nn
-from tqdm import tqdm
 
+from ..console import track
 from ..errors import TPAError
 from ..io import atomic_write
 from ..weights.files import digest
@@ -101,7 +101,7 @@ def encode(
     tokens = _shorten(tower, tokens)
     device = next(tower.parameters()).device
     batches = tokens.split(_PROMPTS_PER_BATCH)
-    progress = tqdm(batches, desc='Encoding class names', unit='batch', disable=not is_main_process(), leave=False)
+    progress = track(batches, 'Encoding class names', unit='batches', transient=True, show=is_main_process())
     prompts = torch.cat([F.normalize(tower.encode_text(batch.to(device)).float(), dim=-1).cpu() for batch in progress])
     return prompts.unflatten(0, (len(queries), len(templates)))
 

@@ -1,4 +1,4 @@
-"""The datasets that open-vocabulary work tests on and MMSegmentation has under no name of its own.
+"""Datasets of open-vocabulary benchmarks that MMSegmentation does not have.
 
 VOC21, COCO-Stuff164k, Cityscapes and ADE20K are MMSegmentation's ``PascalVOCDataset``, ``COCOStuffDataset``,
 ``CityscapesDataset`` and ``ADE20KDataset``.
@@ -19,7 +19,7 @@ _COCO_OBJECTS = 80
 
 
 def voc_colors(count: int) -> list[list[int]]:
-    """The first colors of Pascal VOC's palette: the bits of an index, dealt out to red, green and blue in turn."""
+    """Returns the first colors of Pascal VOC's palette: the bits of an index go to red, green and blue in turn."""
     colors = []
     for index in range(count):
         color = [0, 0, 0]
@@ -31,7 +31,7 @@ def voc_colors(count: int) -> list[list[int]]:
 
 @DATASETS.register_module()
 class PascalVOC20Dataset(PascalVOCDataset):
-    """Pascal VOC 2012 without its background, which is ignored. Files as for ``PascalVOCDataset``."""
+    """Pascal VOC 2012 without the background, which is ignored. Same files as ``PascalVOCDataset``."""
 
     METAINFO = {key: values[1:] for key, values in PascalVOCDataset.METAINFO.items()}
 
@@ -46,12 +46,12 @@ class PascalContext60Dataset(PascalContextDataset):
 
 @DATASETS.register_module()
 class PascalContext59Dataset(PascalContextDataset59):
-    """Pascal Context without its background, which is ignored."""
+    """Pascal Context without the background, which is ignored."""
 
 
 @DATASETS.register_module()
 class COCOObjectDataset(BaseSegDataset):
-    """The 80 object classes of COCO in its own order, and everything else as background, which is class 0."""
+    """The 80 object classes of COCO in their order; everything else is background, which is class 0."""
 
     METAINFO = {
         'classes': ('background', *COCOStuffDataset.METAINFO['classes'][:_COCO_OBJECTS]),

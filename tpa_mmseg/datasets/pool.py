@@ -27,15 +27,15 @@ IMAGE_SUFFIXES = tuple(
 
 @dataclass(frozen=True)
 class PoolOptions:
-    """Which images make the pool.
+    """Options that select the images of the pool.
 
     Args:
-        size: Number of images, drawn without replacement. By default 100, or all where there are fewer.
-        fraction: Share of the images instead of a number.
-        seed: Decides the draw. Pools of one seed are nested: a smaller one is part of a larger one.
-        files: Exactly these images of the dataset, by name or path; a list, or a text file with one per line.
-        folder: Images of this folder (and below) instead of the test set.
-        dataset: Changes to the test set's config, for another split.
+        size: Number of images, drawn without replacement. Default: 100, or all if there are fewer.
+        fraction: Fraction of the images, instead of a number.
+        seed: Random seed of the draw. Pools with the same seed are nested: a smaller one is part of a larger one.
+        files: Names or paths of the images, as a list or as a text file with one per line.
+        folder: Folder of images, including subfolders, to use instead of the test set.
+        dataset: Changes to the config of the test set, e.g. for another split.
     """
 
     size: int | None = None
@@ -47,11 +47,11 @@ class PoolOptions:
 
     def __post_init__(self) -> None:
         if sum(option is not None for option in (self.size, self.fraction, self.files)) > 1:
-            raise TPAError('pool.size, pool.fraction and pool.files exclude each other: give one of them.')
+            raise TPAError('pool.size, pool.fraction and pool.files are mutually exclusive: set only one of them.')
         if self.size is not None and self.size < 1:
-            raise TPAError(f'pool.size must be at least 1, not {self.size}.')
+            raise TPAError(f'pool.size must be at least 1, got {self.size}.')
         if self.fraction is not None and not 0 < self.fraction <= 1:
-            raise TPAError(f'pool.fraction must be above 0 and at most 1, not {self.fraction}.')
+            raise TPAError(f'pool.fraction must be greater than 0 and at most 1, got {self.fraction}.')
 
     @classmethod
     def of(cls, given: dict | None) -> PoolOptions:
@@ -59,15 +59,13 @@ class PoolOptions:
         return options_of(cls, given, 'PrototypeBankHook.pool')
 
     def draw(self, count: int) -> list[int]:
-        """Indices of the pool among ``count`` images, ascending."""
+        """Returns the indices of the pool among ``count`` images, in ascending order."""
         if self.size is not None and self.size > count:
-            raise TPAError(
-                f'pool.size is {self.size} but the dataset has only {count} images: lower it or leave it out.'
-            )
+            raise TPAError(f'pool.size is {self.size} but the dataset has only {count} images. Reduce it or remove it.')
         size = self.size or DEFAULT_SIZE
         if self.fraction is not None:
             size = max(1, round(self.fraction * count))
-        # RandomState's stream is frozen for good, so a seed means the same pool in every version of NumPy.
+        # RandomState's stream never changes, so a seed gives the same pool in every version of NumPy.
         return sorted(np.random.RandomState(self.seed).permutation(count)[:size].tolist())
 
 
@@ -76,8 +74,8 @@ class Pool(Dataset):
 
     Args:
         dataset: An MMSegmentation dataset that loads no annotations.
-        indices: Which of its images.
-        root: Folder that the images' names are relative to.
+        indices: Indices of the images in the dataset.
+        root: Folder that the names of the images are relative to.
     """
 
     def __init__(self, dataset: Dataset, indices: Sequence[int], root: str | None = None) -> None:
@@ -90,13 +88,13 @@ class Pool(Dataset):
 
     def __getitem__(self, item: int) -> dict:
         data = self.dataset[self.indices[item]]
-        # A dataset that makes its pictures up may deliver the truth unasked.
+        # A dataset that generates its images may return the ground truth anyway.
         if 'gt_sem_seg' in data['data_samples']:
             del data['data_samples'].gt_sem_seg
         return data
 
     def subset(self, items: Sequence[int]) -> Pool:
-        """The pool that has only some of the items."""
+        """Returns a pool with some of the items."""
         return Pool(self.dataset, [self.indices[item] for item in items], self.root)
 
     def without(self, names: Collection[str]) -> Pool:
@@ -105,7 +103,7 @@ class Pool(Dataset):
         return self.subset([item for item, name in enumerate(self.names()) if name not in held])
 
     def name(self, item: int) -> str:
-        """The image's name, the same on every machine."""
+        """Returns the name of an image, the same on every machine."""
         path = self._path(item)
         return os.path.relpath(path, self.root) if self.root else path
 
@@ -113,17 +111,18 @@ class Pool(Dataset):
         return str(self.dataset.get_data_info(self.indices[item])['img_path'])
 
     def names(self) -> list[str]:
+        """Returns the names of all images."""
         return [self.name(item) for item in range(len(self))]
 
     def fingerprint(self) -> dict:
-        """What identifies the pool: its images, by name and number of bytes, and what the pipeline does to them."""
+        """Identifies the pool by the names and sizes of its images and by the steps of its pipeline."""
         images = [f'{name} {_bytes(self._path(item))}' for item, name in enumerate(self.names())]
         pipeline = [repr(step) for step in self.dataset.pipeline.transforms]
         return {'images': len(self), 'content': _digest(images), 'pipeline': _digest(pipeline)}
 
 
 def _bytes(path: str) -> int | None:
-    """Size of a file; None where images come from elsewhere."""
+    """Returns the size of a file; None if the image does not come from a file."""
     return os.path.getsize(path) if os.path.isfile(path) else None
 
 
@@ -146,7 +145,7 @@ def build_pool(dataset: dict, options: PoolOptions) -> Pool:
 
 
 def _leave_labels_out(config: ConfigDict) -> None:
-    """Takes everything that could read a label out of a dataset's config, and of those it wraps."""
+    """Removes everything that could read a label from the config of a dataset and of the datasets it wraps."""
     if 'pipeline' in config:
         config.pipeline = [step for step in config.pipeline if not _reads_labels(step)]
         add_read_checks(config.pipeline)
@@ -163,9 +162,9 @@ def _reads_labels(step: dict) -> bool:
 
 
 def _folder_config(config: ConfigDict, folder: Path) -> ConfigDict:
-    """A dataset of all images below a folder, with the pipeline and classes of another dataset."""
+    """Returns the config of a dataset of all images in a folder, with the pipeline and classes of another one."""
     if not any(path.suffix in IMAGE_SUFFIXES for path in folder.rglob('*')):
-        raise TPAError(f'pool.folder {folder} has no images: give a folder with some.')
+        raise TPAError(f'pool.folder {folder} contains no images. Suffixes: {", ".join(IMAGE_SUFFIXES[::2])}.')
     metainfo = DATASETS.build({**config, 'lazy_init': True}).metainfo
     return ConfigDict(
         type='BaseSegDataset',
@@ -178,10 +177,10 @@ def _folder_config(config: ConfigDict, folder: Path) -> ConfigDict:
 
 
 def _listed(pool: Pool, files: Sequence[str] | str) -> list[int]:
-    """Indices of the images that a list names: by their path in the dataset, their name, or their bare stem."""
+    """Returns the indices of the listed images, given by path in the dataset, file name or stem."""
     if isinstance(files, str):
         if not Path(files).is_file():
-            raise TPAError(f'pool.files {files} is not a file: give a text file with one image per line, or a list.')
+            raise TPAError(f'pool.files not found: {files}. Pass a text file with one image per line, or a list.')
         files = [line.strip() for line in Path(files).read_text(encoding='utf-8').splitlines() if line.strip()]
     known: dict[str, int] = {}
     for index, name in enumerate(pool.names()):
@@ -189,5 +188,5 @@ def _listed(pool: Pool, files: Sequence[str] | str) -> list[int]:
             known.setdefault(key, index)
     unknown = [name for name in files if name not in known]
     if unknown:
-        raise TPAError(f'pool.files names {unknown[0]!r}, which is not in the dataset ({len(unknown)} such names).')
+        raise TPAError(f'pool.files contains {len(unknown)} names that are not in the dataset, e.g. {unknown[0]!r}.')
     return sorted({known[name] for name in files})

@@ -9,8 +9,8 @@ from pathlib import Path
 import mmengine.dist as dist
 from mmengine.dataset import pseudo_collate
 from torch.utils.data import DataLoader
-from tqdm import tqdm
 
+from ..console import track
 from ..core import ENCODER, AnchorRule, PrototypeBank
 from ..datasets import Pool
 from ..errors import TPAError, user_message
@@ -71,10 +71,8 @@ def _fill(model: TPASegmentor, share: Pool, banks: Mapping[BankSpec, PrototypeBa
     model.host.reset()
     encoders = {spec.encoder for spec in banks}
     loader = DataLoader(share, batch_size=1, num_workers=workers, collate_fn=pseudo_collate)
-    show = dist.is_main_process()
-    for name, data in zip(
-        share.names(), tqdm(loader, desc='Building the bank', unit='image', disable=not show), strict=True
-    ):
+    progress = track(loader, 'Building the bank', show=dist.is_main_process())
+    for name, data in zip(share.names(), progress, strict=True):
         # A pool image is often a test image too: what the networks say about it is kept, if there is a cache.
         for evidence, _ in model.look(data, encoders, keep=True):
             for spec, bank in banks.items():

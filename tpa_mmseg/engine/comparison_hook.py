@@ -1,4 +1,4 @@
-"""ComparisonHook: a picture of every test image, with what TPA changed in it."""
+"""ComparisonHook: a figure of every test image that shows what TPA changed."""
 
 from __future__ import annotations
 
@@ -12,32 +12,36 @@ from mmseg.registry import HOOKS
 from mmseg.structures import SegDataSample
 
 from ..errors import TPAError
-from ..io import atomic_write
-from ..visualization import comparison, picture_names, read_image
+from ..io import write_png
+from ..visualization import comparison, figure_names, read_image
 
 
 @HOOKS.register_module()
 class ComparisonHook(Hook):
-    """Writes one PNG per test image: input, truth, host, TPA and difference, as far as they are there.
+    """Writes one PNG per test image: input, ground truth, host, TPA and difference, as far as they are available.
 
-    Every rank writes the pictures of its own images.
+    Every rank writes the figures of its own images.
 
     Args:
-        out_dir: Where to write. Images of several folders keep their folders.
-        max_images: Only the first so many images of the dataset; by default all.
-        ignore_index: Label of the truth that says nothing.
+        out_dir: Output folder. Images of several folders keep their folders.
+        max_images: Number of images to draw, from the start of the dataset. Default: all.
+        ignore_index: Label of ground-truth pixels that are not scored.
+        font: Font file for class names, e.g. in Chinese. Default: ``TPA_FONT``, otherwise DejaVu Sans.
     """
 
-    def __init__(self, out_dir: str, max_images: int | None = None, ignore_index: int = 255) -> None:
+    def __init__(
+        self, out_dir: str, max_images: int | None = None, ignore_index: int = 255, font: str | None = None
+    ) -> None:
         self.out_dir = Path(out_dir)
         self.max_images = max_images
         self.ignore_index = ignore_index
+        self.font = font
 
     def before_test_epoch(self, runner: Runner) -> None:
-        """Decides which images are drawn and what their pictures are called, the same on every rank."""
+        """Chooses the images to draw and the names of their figures, the same on every rank."""
         dataset = runner.test_dataloader.dataset
         paths = [dataset.get_data_info(index)['img_path'] for index in range(len(dataset))]
-        names = picture_names(paths)
+        names = figure_names(paths)
         self._names = {path: names[path] for path in paths[: self.max_images]}
         self._meta = dataset.metainfo
 
@@ -51,28 +55,30 @@ class ComparisonHook(Hook):
         """Draws the images of a batch."""
         for sample in outputs:
             if 'img_path' not in sample:
-                raise TPAError('Pictures need the path of each image: add img_path to the meta_keys of PackSegInputs.')
+                raise TPAError(
+                    'ComparisonHook needs the path of each image. Add img_path to the meta_keys of PackSegInputs.'
+                )
             name = self._names.get(sample.img_path)
             if name is not None:
                 self._draw(sample, self.out_dir / name)
 
     def _draw(self, sample: SegDataSample, path: Path) -> None:
-        prediction, truth = _labels(sample, 'pred_sem_seg'), _labels(sample, 'gt_sem_seg')
-        if truth is not None and truth.shape != prediction.shape:
-            truth = None
-        picture = comparison(
+        prediction, ground_truth = _labels(sample, 'pred_sem_seg'), _labels(sample, 'gt_sem_seg')
+        if ground_truth is not None and ground_truth.shape != prediction.shape:
+            ground_truth = None
+        figure = comparison(
             prediction,
             self._meta['classes'],
             host=_labels(sample, 'host_sem_seg'),
-            truth=truth,
+            ground_truth=ground_truth,
             image=read_image(sample.img_path),
             palette=self._meta.get('palette'),
             ignore_index=self.ignore_index,
+            font=self.font,
         )
-        with atomic_write(path) as file:
-            picture.save(file, format='PNG')
+        write_png(path, figure)
 
 
 def _labels(sample: SegDataSample, field: str) -> np.ndarray | None:
-    """(H, W) labels on the CPU, or None where the sample has no such field."""
+    """Returns (H, W) labels on the CPU, or None if the sample does not have the field."""
     return sample.get(field).data.squeeze(0).cpu().numpy() if field in sample else None

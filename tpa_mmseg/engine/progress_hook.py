@@ -1,74 +1,55 @@
-"""ProgressHook: how far a test is, how fast it goes and how long it will take."""
+"""ProgressHook: how much of a test is done, how fast it is and how long it will take."""
 
 from __future__ import annotations
 
-import sys
-import time
+import atexit
 from collections.abc import Sequence
-from contextlib import ExitStack
 
 from mmengine.dist import get_world_size, is_main_process
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
 from mmseg.registry import HOOKS
-from tqdm import tqdm
-from tqdm.contrib.logging import logging_redirect_tqdm
+
+from ..console import ProgressBar
 
 
 @HOOKS.register_module()
 class ProgressHook(Hook):
-    """A progress bar over the test images of all ranks, on rank 0 and stderr.
+    """Shows a progress bar over the test images of all ranks, on rank 0 and stderr.
 
-    In a log file, where a bar would be thousands of lines, it is one line now and then.
+    If stderr is not a terminal, it prints a line now and then instead.
 
     Args:
-        description: What is going on.
-        interval: Seconds between two lines where stderr is not a terminal.
+        description: Name of the task.
+        interval: Seconds between two lines if stderr is not a terminal.
     """
 
     def __init__(self, description: str = 'Testing', interval: float = 30.0) -> None:
         self.description = description
         self.interval = interval
-        self._cleanup = ExitStack()
+        self._bar: ProgressBar | None = None
+        # After an error nobody calls the hook, and a bar that is not stopped hides the terminal's cursor.
+        atexit.register(self._stop, finished=False)
 
-    def before_test_epoch(self, runner: Runner) -> None:
-        """Starts the bar."""
-        if not is_main_process():
-            return
-        self._cleanup.close()
-        self._done, self._total = 0, len(runner.test_dataloader.dataset)
-        self._started = self._last_line = time.monotonic()
-        self._bar = None
-        if sys.stderr.isatty():
-            # Log lines are written above the bar instead of into it.
-            self._cleanup.enter_context(logging_redirect_tqdm([runner.logger]))
-            bar = tqdm(total=self._total, desc=self.description, unit=' images', file=sys.stderr, dynamic_ncols=True)
-            self._bar = self._cleanup.enter_context(bar)
+    def before_test_iter(self, runner: Runner, batch_idx: int, data_batch: dict | None = None) -> None:
+        """Starts the bar with the first batch: the loader's workers, forked before, must not inherit it."""
+        if batch_idx == 0 and is_main_process():
+            self._stop(finished=False)
+            total = len(runner.test_dataloader.dataset)
+            self._bar = ProgressBar(self.description, total, interval=self.interval, logger=runner.logger).start()
 
     def after_test_iter(
         self, runner: Runner, batch_idx: int, data_batch: dict | None = None, outputs: Sequence | None = None
     ) -> None:
-        """Moves the bar, and closes it with the last batch so that it is not in the way of any table."""
-        if not is_main_process():
+        """Advances the bar, and stops it with the last batch, before any table is printed."""
+        if self._bar is None:
             return
         # Every rank has done as much; the sampler repeats a few images so that all ranks have the same number.
-        images = min(len(outputs) * get_world_size(), self._total - self._done)
-        self._done += images
-        is_last = batch_idx + 1 == len(runner.test_dataloader)
-        if self._bar is not None:
-            self._bar.update(images)
-        elif is_last or time.monotonic() - self._last_line >= self.interval:
-            self._last_line = time.monotonic()
-            print(self._line(), file=sys.stderr, flush=True)
-        if is_last:
-            self._cleanup.close()
+        self._bar.advance(min(len(outputs) * get_world_size(), self._bar.total - self._bar.done))
+        if batch_idx + 1 == len(runner.test_dataloader):
+            self._stop()
 
-    def _line(self) -> str:
-        return tqdm.format_meter(
-            self._done,
-            self._total,
-            time.monotonic() - self._started,
-            prefix=self.description,
-            unit=' images',
-            bar_format='{desc}: {n_fmt} of {total_fmt} images, {rate_fmt}, {elapsed} gone, {remaining} left',
-        )
+    def _stop(self, finished: bool = True) -> None:
+        if self._bar is not None:
+            self._bar.stop(finished)
+            self._bar = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from mmengine.dist import is_main_process
@@ -12,19 +11,18 @@ from mmseg.registry import HOOKS
 
 from ..evaluation import HostTPAMetric, summary, with_bank
 from ..hosts import Host
-from ..io import atomic_write
+from ..io import write_json
 from .distributed import unwrap
 
 
 @HOOKS.register_module()
 class ReportHook(Hook):
-    """Prints what host and TPA scored at the end of a test, and writes it down.
+    """Logs the scores of host and TPA at the end of a test and writes them to a file.
 
-    Needs a :class:`HostTPAMetric` in the evaluator; where there is none, or it only writes label maps, there is
-    nothing to report.
+    Requires a :class:`HostTPAMetric` in the evaluator; without one, or if it only writes label maps, it does nothing.
 
     Args:
-        file_name: Name of the report in the work directory.
+        file_name: Name of the file in the work directory.
     """
 
     # After mmengine's LoggerHook, so that the tables are the last thing in the log.
@@ -34,13 +32,13 @@ class ReportHook(Hook):
         self.file_name = file_name
 
     def before_test(self, runner: Runner) -> None:
-        """Refuses a host alone whose classes are not those that are scored; inside TPA the bank's hook does."""
+        """Checks that a host without TPA has the classes that are scored; with TPA the bank's hook does."""
         model = unwrap(runner.model)
         if isinstance(model, Host):
             model.check_classes(runner.test_dataloader.dataset.metainfo)
 
     def after_test_epoch(self, runner: Runner, metrics: dict[str, float] | None = None) -> None:
-        """Prints and writes the report, on rank 0 only."""
+        """Logs and writes the report, on rank 0 only."""
         reports = [m.report for m in runner.test_loop.evaluator.metrics if isinstance(m, HostTPAMetric) and m.report]
         if not is_main_process() or not reports:
             return
@@ -51,21 +49,19 @@ class ReportHook(Hook):
             'config': _config_name(runner),
         }
         path = Path(runner.work_dir) / self.file_name
-        with atomic_write(path, 'w') as file:
-            json.dump(report, file, indent=2, ensure_ascii=False, allow_nan=False)
-            file.write('\n')
+        write_json(path, report)
         runner.logger.info(f'\n{summary(report)}\nWritten to {path}')
 
 
 def _seconds_per_image(runner: Runner) -> float:
-    """The time from one test batch to the next, its loading included, for each of its images."""
-    # MMEngine's IterTimerHook measures it, on every rank for itself.
+    """Returns the time from one test batch to the next, including loading, divided by the batch size."""
+    # Measured by MMEngine's IterTimerHook, on every rank separately.
     seconds = runner.message_hub.get_scalar('test/time').mean()
     return round(float(seconds) / (runner.test_dataloader.batch_size or 1), 4)
 
 
 def _config_name(runner: Runner) -> str | None:
-    """The config's file, relative to the current directory where it lies below it."""
+    """Returns the config's path, relative to the current directory if it is below it."""
     if runner.cfg.filename is None:
         return None
     path = Path(runner.cfg.filename).resolve()

@@ -1,4 +1,4 @@
-"""Counting pixels: the areas behind IoU and accuracy, and the scores that follow from them."""
+"""Pixel counts of the classes, and the scores that follow from them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCORES = ('aAcc', 'mIoU', 'mAcc')
 
 @dataclass(frozen=True)
 class ClassScores:
-    """Scores in percent with two decimals, NaN where there is nothing to score.
+    """Scores in percent with two decimals, NaN for classes without pixels.
 
     Args:
         overall: aAcc, mIoU and mAcc by name.
@@ -31,22 +31,22 @@ class ClassScores:
 
 
 class ClassCounts:
-    """Right, given and true pixels of every class, summed image by image: IoUMetric's scores to the last digit."""
+    """Correct, predicted and true pixels of every class, summed image by image like IoUMetric, to the last digit."""
 
     def __init__(self) -> None:
         self._areas: list[Tensor] | None = None
         self._support: Tensor | int = 0
 
     def add(self, right: Tensor, given: Tensor, true: Tensor) -> None:
-        """Add one image. Args: (C,) pixels that are right, pixels that were given the class, pixels that have it."""
+        """Adds one image. Args: (C,) pixels that are correct, pixels predicted as the class, pixels of the class."""
         self._support = self._support + true
-        # In float32 and image by image, because IoUMetric does: the scores are to be the same.
+        # In float32 and image by image, as IoUMetric does: the scores must be the same.
         right, given, true = right.float(), given.float(), true.float()
         areas = [right, given + true - right, given, true]
         self._areas = areas if self._areas is None else [a + b for a, b in zip(self._areas, areas, strict=True)]
 
     def scores(self, nan_to_num: float | None = None) -> ClassScores:
-        """The scores so far. Args: nan_to_num: score of a class that occurs nowhere; default: left out of means."""
+        """Returns the scores. Args: nan_to_num: Score of a class that does not occur. Default: left out of means."""
         values = IoUMetric.total_area_to_metrics(*self._areas, ['mIoU'], nan_to_num)
         means = {'aAcc': values['aAcc'], 'mIoU': values['IoU'], 'mAcc': values['Acc']}
         overall = {name: _percent(np.nanmean(means[name])) for name in SCORES}
@@ -56,38 +56,38 @@ class ClassCounts:
 def checked_truth(
     truth: Tensor, size: tuple[int, int], num_classes: int, ignore_index: int, image: str | None
 ) -> Tensor:
-    """(H, W) ground truth with label C for ignored pixels. Raises TPAError where it does not fit the prediction.
+    """Returns (H, W) ground truth with label C for ignored pixels. Raises TPAError if it does not fit the prediction.
 
     Args:
-        truth: (H, W) labels as the dataset gives them.
+        truth: (H, W) labels of the dataset.
         size: Height and width of the prediction.
         num_classes: Number of classes C of the dataset.
-        ignore_index: Label of pixels that do not count.
+        ignore_index: Label of pixels that are not scored.
         image: Path of the image, for messages.
     """
     if tuple(truth.shape) != tuple(size):
         raise TPAError(
-            f'The ground truth of {image} is {_size(truth.shape)} pixels but its prediction {_size(size)}: '
-            'load the annotations after the last Resize of the test pipeline.'
+            f'The ground truth of {image} is {_size(truth.shape)} pixels but its prediction {_size(size)}. '
+            'Put LoadAnnotations after the last Resize of the test pipeline.'
         )
     ignored = truth == ignore_index
     lowest, highest = truth.masked_fill(ignored, 0).aminmax()
     if lowest < 0 or highest >= num_classes:
         raise TPAError(
-            f'The ground truth of {image} has label {int(lowest if lowest < 0 else highest)}, but the dataset names '
-            f'{num_classes} classes (0 to {num_classes - 1}, {ignore_index} is ignored): check its classes and '
+            f'The ground truth of {image} has label {int(lowest if lowest < 0 else highest)}, but the dataset has '
+            f'{num_classes} classes (0 to {num_classes - 1}; {ignore_index} is ignored). Check its classes and '
             'reduce_zero_label.'
         )
     return truth.masked_fill(ignored, num_classes)
 
 
 def count_classes(labels: Tensor, num_classes: int) -> Tensor:
-    """(C,) number of pixels of each class, on the CPU; label C does not count."""
+    """Returns the (C,) number of pixels of each class, on the CPU; label C is not counted."""
     return torch.bincount(labels.flatten(), minlength=num_classes + 1)[:num_classes].cpu()
 
 
 def count_hits(labels: Tensor, truth: Tensor, num_classes: int) -> tuple[Tensor, Tensor]:
-    """(C,) pixels of each class that are right, and (C,) pixels that were given the class; ignored ones apart.
+    """Returns (C,) correct pixels and (C,) predicted pixels of each class, without ignored ones.
 
     Args:
         labels: (H, W) prediction.
@@ -100,7 +100,7 @@ def count_hits(labels: Tensor, truth: Tensor, num_classes: int) -> tuple[Tensor,
 
 
 def _percent(value: np.floating) -> float:
-    """IoUMetric's rounding, then as the Python float of the same two decimals."""
+    """Rounds like IoUMetric, then to the Python float of the same two decimals."""
     return round(float(np.round(value * 100, 2)), 2)
 
 

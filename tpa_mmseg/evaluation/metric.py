@@ -1,4 +1,4 @@
-"""HostTPAMetric: what a host scores and what TPA makes of it, from one pass over the data."""
+"""HostTPAMetric: scores of the host and of TPA from one pass over the data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from PIL import Image
 from torch import Tensor
 
 from ..errors import TPAError
-from ..io import atomic_write
+from ..io import write_png
 from .counts import SCORES, ClassCounts, ClassScores, checked_truth, count_classes, count_hits
 from .report import report_of
 
@@ -23,18 +23,18 @@ from .report import report_of
 class HostTPAMetric(BaseMetric):
     """Scores host and TPA like MMSegmentation's IoUMetric, to the last digit.
 
-    A data sample holds TPA's labels as ``pred_sem_seg`` and the host's as ``host_sem_seg``. Without the latter
-    ``pred_sem_seg`` is the host's own and there is nothing to compare.
+    A data sample holds TPA's labels as ``pred_sem_seg`` and the host's as ``host_sem_seg``. Without the latter,
+    ``pred_sem_seg`` holds the host's labels and there is nothing to compare.
 
     Args:
-        ignore_index: Pixels of the truth with this label do not count.
-        nan_to_num: What a class scores that occurs neither in the truth nor in the prediction; by default it is left
-            out of the means.
-        output_dir: Where to write the predicted label maps, one PNG per image; by default they are not written.
-        format_only: Only write the label maps: for test sets without ground truth.
-        collect_device: How ranks send their results: ``'gpu'`` through the process group (gloo on a CPU as well),
+        ignore_index: Ground-truth pixels with this label are not scored.
+        nan_to_num: Score of a class that occurs neither in the ground truth nor in the prediction. Default: such a
+            class is left out of the means.
+        output_dir: Folder for the predicted label maps, one PNG per image. Default: they are not written.
+        format_only: Whether to write the label maps only, for test sets without ground truth.
+        collect_device: How ranks send their results: ``'gpu'`` through the process group (also gloo on CPUs),
             ``'cpu'`` through files in the current directory, which all nodes must share.
-        prefix: Put before the names of the scores.
+        prefix: Prefix of the names of the scores.
 
     Attributes:
         report: On rank 0 after the evaluation: ``host``, ``tpa``, ``gain`` and ``per_class``, ready for JSON.
@@ -54,7 +54,7 @@ class HostTPAMetric(BaseMetric):
     ) -> None:
         super().__init__(collect_device=collect_device, prefix=prefix)
         if format_only and output_dir is None:
-            raise TPAError('format_only=True writes label maps and nothing else: give the evaluator an output_dir.')
+            raise TPAError('format_only=True requires an output_dir for the label maps: set it in test_evaluator.')
         self.ignore_index = ignore_index
         self.nan_to_num = nan_to_num
         self.output_dir = None if output_dir is None else Path(output_dir)
@@ -66,7 +66,7 @@ class HostTPAMetric(BaseMetric):
         return len(self.dataset_meta['classes'])
 
     def process(self, data_batch: dict, data_samples: Sequence[dict]) -> None:
-        """Counts the pixels of every image, and writes its label map where asked to."""
+        """Counts the pixels of every image, and writes its label map if there is an ``output_dir``."""
         for sample in data_samples:
             prediction = sample['pred_sem_seg']['data'].squeeze(0)
             if self.output_dir is not None:
@@ -83,7 +83,7 @@ class HostTPAMetric(BaseMetric):
             self.results.append(record)
 
     def compute_metrics(self, results: list[dict]) -> dict[str, float]:
-        """The scores of all images; fills :attr:`report`. Args: results, one record per image."""
+        """Returns the scores over all images, and sets :attr:`report`. Args: results: One record per image."""
         self.report = None
         if self.output_dir is not None:
             self._report_label_maps(results)
@@ -102,18 +102,18 @@ class HostTPAMetric(BaseMetric):
         }
 
     def _truth(self, sample: dict, prediction: Tensor) -> Tensor:
-        """(H, W) ground truth on the prediction's device, checked against the class list; C where ignored."""
+        """Returns the checked (H, W) ground truth on the prediction's device, with label C for ignored pixels."""
         image = sample.get('img_path')
         if 'gt_sem_seg' not in sample:
             raise TPAError(
-                f'{image} has no ground truth to score: add LoadAnnotations to the test pipeline, or set '
-                'format_only=True and output_dir in the evaluator to write label maps only.'
+                f'{image} has no ground truth to score. Add LoadAnnotations to the test pipeline, or set '
+                'format_only=True and output_dir in test_evaluator to write label maps only.'
             )
         truth = sample['gt_sem_seg']['data'].squeeze(0).to(prediction)
         return checked_truth(truth, prediction.shape, self.num_classes, self.ignore_index, image)
 
     def _scores(self, results: list[dict], which: str) -> ClassScores:
-        """The scores of one of the predictions over all images."""
+        """Returns the scores of one of the predictions over all images."""
         counts = ClassCounts()
         for record in results:
             counts.add(*record[which], record['truth'])
@@ -125,17 +125,16 @@ class HostTPAMetric(BaseMetric):
         if sample.get('reduce_zero_label', False):
             labels = labels + 1
         labels = labels.astype(np.uint16 if self.num_classes > 255 else np.uint8)
-        with atomic_write(self.output_dir / _label_name(sample['img_path'])) as file:
-            Image.fromarray(labels).save(file, format='PNG')
+        write_png(self.output_dir / _label_name(sample['img_path']), Image.fromarray(labels))
 
     def _report_label_maps(self, results: list[dict]) -> None:
-        print_log(f'Label maps are in {self.output_dir}', logger='current')
+        print_log(f'Label maps written to {self.output_dir}', logger='current')
         owners: dict[str, str] = {}
         for record in results:
             name, image = _label_name(record['img_path']), record['img_path']
             if owners.setdefault(name, image) != image:
                 print_log(
-                    f'{owners[name]} and {image} share the label map {name}, and one of them was overwritten: test '
+                    f'{owners[name]} and {image} share the label map {name}, so one of them was overwritten. Test '
                     'the folders one at a time to keep both.',
                     logger='current',
                     level=logging.WARNING,

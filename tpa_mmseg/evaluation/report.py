@@ -11,7 +11,7 @@ from .counts import SCORES, ClassScores
 
 
 def report_of(classes: Sequence[str], host: ClassScores, tpa: ClassScores | None = None) -> dict:
-    """``host``, ``tpa``, ``gain`` and ``per_class``, with None for what has no value.
+    """Returns ``host``, ``tpa``, ``gain`` and ``per_class``, with None for missing values.
 
     Args:
         classes: Name of every class.
@@ -32,12 +32,12 @@ def report_of(classes: Sequence[str], host: ClassScores, tpa: ClassScores | None
 
 
 def with_bank(report: dict, bank: PrototypeBank | None, file: Path | None = None) -> dict:
-    """Add a bank to a report: its anchors to their classes, the rest as ``bank``.
+    """Adds a bank to a report: its anchors to their classes, the rest as ``bank``.
 
     Args:
         report: From :func:`report_of`; it is not changed.
         bank: The bank that was used, None without one.
-        file: Its place on disk.
+        file: Its path.
     """
     if bank is None:
         return {**report, 'bank': None}
@@ -56,7 +56,7 @@ def with_bank(report: dict, bank: PrototypeBank | None, file: Path | None = None
 
 
 def describe_bank(coverage: Coverage, names: Sequence[str]) -> str:
-    """One line about a bank: size, coverage, anchors."""
+    """Describes a bank in one line: size, coverage, anchors."""
     text = (
         f'Bank of {coverage.images} images: {sum(coverage.covered)} of {len(names)} classes covered, '
         f'{sum(coverage.anchors)} anchors'
@@ -73,10 +73,10 @@ def describe_bank(coverage: Coverage, names: Sequence[str]) -> str:
 
 
 def _known(value: float) -> float | None:
-    """JSON has no NaN: a class that is absent has no IoU."""
+    """Replaces NaN, which JSON does not have, by None: an absent class has no IoU."""
     return None if math.isnan(value) else value
 
 
 def _gain(host: float, tpa: float) -> float | None:
-    """The difference of the rounded numbers, so that the printed columns add up."""
+    """Returns the difference of the rounded scores, so that the printed columns add up."""
     return _known(round(tpa - host, 2))

@@ -1,4 +1,4 @@
-"""Preparation of the datasets: from the archives as the sites ship them to the folders that the configs read."""
+"""Preparation of the datasets: from the official archives to the folders that the configs read."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from . import ade20k, cityscapes, coco_object, coco_stuff, context, voc
-from .check import Report, check, is_there
+from .check import Report, check, exists
 from .jobs import WORKERS, Job, run
-from .layouts import LAYOUTS, Layout
+from .layouts import LAYOUTS, Layout, dataset_of
 from .output import Output
 from .sources import Sources
 
-__all__ = ['LAYOUTS', 'PLANS', 'WORKERS', 'Layout', 'Report', 'Result', 'check', 'is_there', 'prepare']
+__all__ = ['LAYOUTS', 'PLANS', 'WORKERS', 'Layout', 'Prepared', 'Report', 'check', 'dataset_of', 'exists', 'prepare']
 
-# Dataset -> the function that says which files to make from which.
+# Dataset -> the function that plans which files to make from which.
 PLANS: dict[str, Callable[[Sources, str], list[Job]]] = {
     'voc': voc.plan,
     'context': context.plan,
@@ -27,8 +27,8 @@ PLANS: dict[str, Callable[[Sources, str], list[Job]]] = {
 
 
 @dataclass(frozen=True)
-class Result:
-    """What a preparation comes to: the number of test images, of all files, and of those written just now."""
+class Prepared:
+    """Outcome of a preparation: the number of test images, of all files, and of the files written now."""
 
     images: int
     files: int
@@ -40,25 +40,26 @@ def prepare(
     sources: Sequence[str | os.PathLike],
     out: str | os.PathLike,
     workers: int = WORKERS,
-    link: bool = False,
+    symlink: bool = False,
     train: bool = False,
-) -> Result:
-    """Makes a dataset.
+) -> Prepared:
+    """Prepares a dataset.
 
-    It may be interrupted at any time and goes on where it stopped. It overwrites nothing that it did not write.
+    It can be interrupted at any time and resumes where it stopped. It overwrites only files that it wrote itself.
 
     Args:
-        dataset: A key of :data:`PLANS`.
+        dataset: Name of the dataset or of one of its benchmarks, e.g. ``'voc'`` or ``'voc21'``.
         sources: Archives, unpacked folders, annotation files.
-        out: Its folder.
+        out: Folder of the dataset.
         workers: Number of threads.
-        link: Make links to images in a folder instead of copies.
-        train: Make the training split as well.
+        symlink: Whether to symlink images that are in a folder instead of copying them.
+        train: Whether to prepare the training split too.
     """
+    dataset = dataset_of(dataset)
     with Sources(sources) as opened, Output(out) as output:
         jobs = PLANS[dataset](opened, 'val')
         ending = LAYOUTS[dataset].images.partition('{stem}')[2]
         images = sum(job.target.endswith(ending) for job in jobs)
         if train:
             jobs += PLANS[dataset](opened, 'train')
-        return Result(images, len(jobs), run(jobs, output, workers, link))
+        return Prepared(images, len(jobs), run(jobs, output, workers, symlink))

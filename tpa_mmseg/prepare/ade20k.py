@@ -1,6 +1,6 @@
-"""ADE20K as its scene parsing challenge of 2016 has it: the files as they are.
+"""ADE20K of the scene parsing challenge of 2016: the files unchanged.
 
-Labels keep their numbers, 1 to 150 and 0 for what is not scored. The dataset class turns them into 0 to 149.
+Labels keep their values, 1 to 150 and 0 for pixels that are not scored. The dataset class converts them to 0 to 149.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _LAYOUT = LAYOUTS['ade20k']
 
 
 def plan(sources: Sources, split: str) -> list[Job]:
-    """The jobs that make a split from ADEChallengeData2016.zip."""
+    """Returns the jobs that make a split from ADEChallengeData2016.zip."""
     folder = _LAYOUT.splits[split]
     image, label = f'images/{folder}/{{}}.jpg', f'annotations/{folder}/{{}}.png'
     images = pairs.find(sources, image.format(r'([\w-]+)'), image.format('*'), _LAYOUT.archives)

@@ -1,4 +1,4 @@
-"""Cityscapes: the ids of its labels become the 19 classes that are scored."""
+"""Cityscapes: label ids are converted to the 19 classes that are scored."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SCORED = (7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 
 _IDS = range(34)
 
 relabel = Relabeling(
-    {identity: SCORED.index(identity) if identity in SCORED else IGNORED for identity in _IDS}, 'id of Cityscapes'
+    {identity: SCORED.index(identity) if identity in SCORED else IGNORED for identity in _IDS}, 'an id of Cityscapes'
 )
 
 
 def plan(sources: Sources, split: str) -> list[Job]:
-    """The jobs that make a split from leftImg8bit_trainvaltest.zip and gtFine_trainvaltest.zip."""
-    # What identifies a picture is the name of its city and its own.
+    """Returns the jobs that make a split from leftImg8bit_trainvaltest.zip and gtFine_trainvaltest.zip."""
+    # An image is identified by the name of its city and its own name.
     stem, image, label = (
         r'([\w-]+/[\w-]+)',
         f'leftImg8bit/{split}/{{}}_leftImg8bit.png',

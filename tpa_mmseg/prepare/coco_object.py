@@ -1,7 +1,7 @@
-"""COCO-Object: the 80 kinds of things of COCO, everything else is background.
+"""COCO-Object: the 80 thing classes of COCO; everything else is background.
 
-The benchmark's labels come from COCO-Stuff's. Labels from the instance annotations are the same objects, but where two
-of them overlap, another one may be on top.
+The labels of the benchmark come from those of COCO-Stuff. Labels from the instance annotations have the same objects,
+but if two of them overlap, another one may be on top.
 """
 
 from __future__ import annotations
@@ -16,43 +16,42 @@ import numpy as np
 from ..errors import TPAError
 from . import pairs
 from .coco_stuff import RAW_IDS, THINGS, find_images
-from .jobs import Given, Job
-from .labels import Relabeling, write
+from .jobs import InMemory, Job
+from .labels import Relabeling, decode_mask, pycocotools_mask, write
 from .layouts import IGNORED, LAYOUTS
-from .masks import decode
 from .sources import Member, Sources
 
 _LAYOUT = LAYOUTS['coco_object']
 
-# The published conversion has no pixels that are not scored: COCO-Stuff's unlabeled ones are background, too.
+# In the published conversion all pixels are scored: the unlabeled ones of COCO-Stuff are background too.
 _FROM_RAW = {raw: (train + 1 if train < THINGS else 0) for train, raw in enumerate(RAW_IDS)} | {IGNORED: 0}
 _FROM_TRAIN = {train: (train + 1 if train < THINGS else 0) for train in range(len(RAW_IDS))} | {IGNORED: 0}
 _FROM_CATEGORY = {raw + 1: label for raw, label in _FROM_RAW.items() if label}
 
 
 def plan(sources: Sources, split: str) -> list[Job]:
-    """The jobs that make a split from val2017.zip or train2017.zip and the first of these that is among the sources.
+    """Returns the jobs that make a split from val2017.zip or train2017.zip and the first of these sources of labels.
 
-    COCO-Stuff's labels (stuffthingmaps_trainval2017.zip), those of the prepared COCO-Stuff dataset, or the instance
-    annotations (annotations_trainval2017.zip).
+    The labels of COCO-Stuff (stuffthingmaps_trainval2017.zip), those of the prepared COCO-Stuff dataset, or the
+    instance annotations (annotations_trainval2017.zip).
     """
     images = find_images(sources, split)
     for ending, numbers in (('.png', _FROM_RAW), ('_labelTrainIds.png', _FROM_TRAIN)):
         labels = sources.files(rf'{split}2017/(\d+){re.escape(ending)}')
         if labels:
             labels = pairs.take(labels, images, f'{split}2017/{{}}{ending}', f'an image of {split}2017')
-            return pairs.jobs(_LAYOUT, split, images, labels, Relabeling(numbers, 'id of COCO-Stuff'), 'stuff')
+            return pairs.jobs(_LAYOUT, split, images, labels, Relabeling(numbers, 'an id of COCO-Stuff'), 'stuff')
     instances = sources.one(rf'instances_{split}2017\.json')
     if instances is None:
         raise TPAError(
-            f'There are no labels of {split}2017 in {sources}: add stuffthingmaps_trainval2017.zip, '
+            f'No labels of {split}2017 in {sources}. Add stuffthingmaps_trainval2017.zip, '
             'the prepared COCO-Stuff folder or annotations_trainval2017.zip to --source.'
         )
     return pairs.jobs(_LAYOUT, split, images, _read_instances(instances, images), draw, 'instances')
 
 
 def draw(instances: Mapping) -> bytes:
-    """A label picture of one image's instances, later ones over earlier ones, and all of them over crowds.
+    """Draws the label image of one image: later instances over earlier ones, and all of them over crowds.
 
     Args:
         instances: ``size`` (height, width) and ``objects``, annotations of COCO.
@@ -60,13 +59,14 @@ def draw(instances: Mapping) -> bytes:
     labels = np.zeros(instances['size'], dtype=np.uint8)
     for item in sorted(instances['objects'], key=lambda item: -item.get('iscrowd', 0)):
         if item['category_id'] not in _FROM_CATEGORY:
-            raise ValueError(f'holds the category {item["category_id"]}, which is no thing of COCO')
-        labels[decode(item['segmentation'], *instances['size'])] = _FROM_CATEGORY[item['category_id']]
+            raise ValueError(f'contains the category {item["category_id"]}, which is not a thing class of COCO')
+        labels[decode_mask(item['segmentation'], *instances['size'])] = _FROM_CATEGORY[item['category_id']]
     return write(labels)
 
 
-def _read_instances(file: Member, images: Mapping[str, Member]) -> dict[str, Given]:
-    """Number -> size and instances of an image. Images without any instance are there as well."""
+def _read_instances(file: Member, images: Mapping[str, Member]) -> dict[str, InMemory]:
+    """Returns number -> size and instances of every image, those without instances included."""
+    pycocotools_mask()  # is it installed? Not after minutes of reading
     try:
         content = json.loads(file.read())
         sizes = {item['id']: (item['height'], item['width']) for item in content['images']}
@@ -74,9 +74,9 @@ def _read_instances(file: Member, images: Mapping[str, Member]) -> dict[str, Giv
         for item in content['annotations']:
             objects[item['image_id']].append(item)
     except (ValueError, KeyError, TypeError) as error:
-        raise TPAError(f"{file} is not COCO's annotation file ({error!r}): download it again.") from error
+        raise TPAError(f'{file} is not an annotation file of COCO ({error!r}). Download it again.') from error
     given = {
-        f'{number:012d}': Given({'size': size, 'objects': objects[number]}, f'Image {number} in {file}')
+        f'{number:012d}': InMemory({'size': size, 'objects': objects[number]}, f'Image {number} in {file}')
         for number, size in sizes.items()
     }
     return pairs.take(given, images, 'The annotation of {}', 'an image')

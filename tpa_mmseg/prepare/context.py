@@ -1,9 +1,9 @@
 """Pascal Context: labels with 59 classes and a background on images of VOC 2010, from either of its two releases.
 
-``trainval_merged.json`` is what the benchmark is made from. It lists images with their phase (``train``, ``val``,
-``test``) and one mask per object or region, each with a category of the 459 that the dataset knows; only the 59
-occur. Its predecessor, ``trainval.tar.gz``, has one MATLAB file per image with a number of the same 459 per pixel.
-Where the two differ, published numbers mean the first.
+The benchmark is made from ``trainval_merged.json``. It lists images with their phase (``train``, ``val``, ``test``)
+and one mask per object or region, each with one of the 459 categories of the dataset; only 59 of them occur. Its
+predecessor, ``trainval.tar.gz``, has one MATLAB file per image with one of the same 459 categories per pixel.
+Published results are based on the first.
 """
 
 from __future__ import annotations
@@ -18,16 +18,15 @@ import numpy as np
 
 from ..errors import TPAError
 from . import pairs
-from .jobs import Given, Job
-from .labels import write
+from .jobs import InMemory, Job
+from .labels import decode_mask, pycocotools_mask, write
 from .layouts import LAYOUTS
-from .masks import decode
 from .sources import Member, Sources
 
 _LAYOUT = LAYOUTS['context']
 _IMAGE_ARCHIVE, _JSON = _LAYOUT.archives.split()
 
-# The 59 classes among the 459 in the order of their labels, 1 to 59, which is that of the alphabet.
+# The 59 classes among the 459 categories in the order of their labels, 1 to 59, which is alphabetical.
 # fmt: off
 CATEGORIES = (
     2, 9, 18, 19, 22, 23, 25, 31, 33, 34, 44, 45, 46, 59, 65, 68, 72, 80, 85, 98, 104, 105, 113, 115, 144, 158, 159,
@@ -41,7 +40,7 @@ _LABELS[list(CATEGORIES)] = range(1, len(CATEGORIES) + 1)
 
 
 def plan(sources: Sources, split: str) -> list[Job]:
-    """The jobs that make a split from VOCtrainval_03-May-2010.tar and one of the two releases."""
+    """Returns the jobs that make a split from VOCtrainval_03-May-2010.tar and one of the two releases."""
     images = pairs.find(sources, r'JPEGImages/([\w.-]+)\.jpg', 'JPEGImages/*.jpg', _IMAGE_ARCHIVE)
     merged = sources.one(re.escape(_JSON))
     maps = sources.files(r'([\w.-]+)\.mat')
@@ -50,22 +49,22 @@ def plan(sources: Sources, split: str) -> list[Job]:
         labels = _read_json(merged, split)
         stems = list(labels)
     elif maps:
-        # This release has no lists of its own: its splits are those of VOC 2010.
+        # This release has no lists: its splits are those of VOC 2010.
         path = f'ImageSets/Main/{split}.txt'
         (listing,) = pairs.find(sources, f'({re.escape(path)})', path, _IMAGE_ARCHIVE).values()
         convert, recipe = from_map, 'mat'
         stems = listing.read().decode().split()
         labels = pairs.take(maps, stems, '{}.mat', listing)
     else:
-        raise TPAError(f'There are no labels in {sources}: add {_JSON} (or trainval.tar.gz) to --source.')
+        raise TPAError(f'No labels in {sources}. Add {_JSON} (or trainval.tar.gz) to --source.')
     images = pairs.take(images, stems, 'JPEGImages/{}.jpg', listing)
     text = ''.join(f'{stem}\n' for stem in sorted(stems)).encode()
-    names = Job(_LAYOUT.list_file(split), Given(text, 'The list of images'), recipe=recipe)
+    names = Job(_LAYOUT.list_file(split), InMemory(text, 'The list of images'), recipe=recipe)
     return [names, *pairs.jobs(_LAYOUT, split, images, labels, convert, recipe)]
 
 
 def draw(regions: Mapping) -> bytes:
-    """A label picture of one image's regions, later ones over earlier ones.
+    """Draws the label image of one image, later regions over earlier ones.
 
     Args:
         regions: ``size`` (height, width) and ``regions``, pairs of category and mask.
@@ -73,28 +72,29 @@ def draw(regions: Mapping) -> bytes:
     labels = np.zeros(regions['size'], dtype=np.uint8)
     for category, mask in regions['regions']:
         if category not in CATEGORIES:
-            raise ValueError(f'holds the category {category}, which is none of the 59')
-        labels[decode(mask, *regions['size'])] = _LABELS[category]
+            raise ValueError(f'contains the category {category}, which is not one of the 59')
+        labels[decode_mask(mask, *regions['size'])] = _LABELS[category]
     return write(labels)
 
 
 def from_map(content: bytes) -> bytes:
-    """A label picture from a MATLAB file: the 59 classes keep a label, the other 400 are background."""
+    """Converts a MATLAB file to a label image: the 59 classes get labels, the other 400 are background."""
     try:
-        from scipy.io import loadmat  # MMSegmentation brings it; nothing else here needs it
+        from scipy.io import loadmat  # nothing else here needs it
     except ImportError as error:
-        raise TPAError('The MATLAB files of Pascal Context need scipy: pip install scipy.') from error
+        raise TPAError('The MATLAB files of Pascal Context need scipy. Install it with: pip install scipy') from error
     try:
         numbers = loadmat(io.BytesIO(content))['LabelMap']
     except Exception as error:  # a damaged file can raise almost anything
-        raise ValueError('is no MATLAB file with a LabelMap') from error
+        raise ValueError('is not a MATLAB file with a LabelMap') from error
     if numbers.ndim != 2 or numbers.max() > _ALL:
-        raise ValueError(f'holds a LabelMap of shape {numbers.shape} up to {numbers.max()} instead of {_ALL}')
+        raise ValueError(f'has a LabelMap of shape {numbers.shape} with values up to {numbers.max()} instead of {_ALL}')
     return write(_LABELS[numbers])
 
 
-def _read_json(file: Member, split: str) -> dict[str, Given]:
-    """Name -> size and regions of the images of a split."""
+def _read_json(file: Member, split: str) -> dict[str, InMemory]:
+    """Returns name -> size and regions of the images of a split."""
+    pycocotools_mask()  # is it installed? Not after minutes of reading
     try:
         content = json.loads(file.read(), object_hook=_needed)
         regions = defaultdict(list)
@@ -105,14 +105,14 @@ def _read_json(file: Member, split: str) -> dict[str, Given]:
             if image['phase'] == split:
                 stem = image['file_name'].removesuffix('.jpg')
                 drawing = {'size': (image['height'], image['width']), 'regions': regions[image['image_id']]}
-                labels[stem] = Given(drawing, f'{stem} in {file}')
+                labels[stem] = InMemory(drawing, f'{stem} in {file}')
     except (ValueError, KeyError, TypeError) as error:
-        raise TPAError(f'{file} is not the {_JSON} of Pascal Context ({error!r}): download it again.') from error
+        raise TPAError(f'{file} is not the {_JSON} of Pascal Context ({error!r}). Download it again.') from error
     return labels
 
 
 def _needed(item: dict) -> dict | None:
-    """Drops, while the file is read, most of its 590 MB: parts of objects, boundaries, occlusions and key points."""
+    """Drops most of the 590 MB while the file is read: object parts, boundaries, occlusions and key points."""
     if 'phase' in item or 'counts' in item or 'annos_segmentation' in item:
         return item
     if 'category_id' in item and 'segmentation' in item:

@@ -1,9 +1,8 @@
-"""The work of a preparation: one job per file, done in parallel, with a progress bar."""
+"""Jobs of a preparation: one per file, run in parallel, with a progress bar."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,27 +10,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tqdm import tqdm
-
+from ..console import ProgressBar
 from ..errors import TPAError
 from .output import Output
 from .sources import Member
 
 WORKERS = min(8, os.cpu_count() or 1)
 
-# Recipe of what is taken over as it is.
+# Recipe of files that are copied unchanged.
 COPY = 'copy'
 
 T = TypeVar('T')
 
 
 @dataclass(frozen=True)
-class Given:
-    """Something to make a file from that is already in memory.
+class InMemory:
+    """An origin that has been read already.
 
     Args:
-        value: What it is.
-        name: What to call it.
+        value: Its content.
+        name: Its name in error messages.
     """
 
     value: Any
@@ -40,7 +38,7 @@ class Given:
     place: int = 0
 
     def read(self) -> Any:
-        """The value."""
+        """Returns the content."""
         return self.value
 
     def __str__(self) -> str:
@@ -49,50 +47,50 @@ class Given:
 
 @dataclass(frozen=True)
 class Job:
-    """One file to be written.
+    """One file to write.
 
     Args:
         target: Its path below the output folder.
         origin: What it is made from.
-        convert: Makes its content from what the origin holds; None where the two are the same. A ValueError of it is
-            what to say after the origin's name.
-        recipe: A name for the conversion: a file made by another recipe is made anew.
+        convert: Makes its content from that of the origin; None to copy it. The message of a ValueError follows the
+            name of the origin.
+        recipe: Name of the conversion: a file that was made by another recipe is made again.
     """
 
     target: str
-    origin: Member | Given
+    origin: Member | InMemory
     convert: Callable[[Any], bytes] | None = None
     recipe: str = COPY
 
 
-def run(jobs: Sequence[Job], output: Output, workers: int = WORKERS, link: bool = False) -> int:
-    """Does all jobs that are not done yet.
+def run(jobs: Sequence[Job], output: Output, workers: int = WORKERS, symlink: bool = False) -> int:
+    """Runs all jobs that are not done yet.
 
     Args:
         jobs: The jobs.
-        output: Where the files go.
-        workers: Number of threads that convert and write. What they spend their time on, compressing pictures and
-            waiting for the disk, runs outside of Python's lock. The sources are read by one, in their own order.
-        link: Make links to what lies in a folder and is taken over as it is.
+        output: Folder for the files.
+        workers: Number of threads that convert and write. Most of their time, spent on compressing images and waiting
+            for the disk, is outside of Python's lock. The sources are read by one thread, in their own order.
+        symlink: Whether to symlink files of folders that would be copied unchanged.
 
     Returns:
         The number of files that were written now.
     """
     pending = [job for job in jobs if not output.has(job.target, job.recipe) and not _in_place(job, output.folder)]
-    # A compressed archive can only be read from its beginning to its end.
+    # A compressed archive can only be read from beginning to end.
     pending.sort(key=lambda job: job.origin.place)
     output.sweep(job.target for job in pending)
 
     def finish(job: Job, content: Any) -> Job:
-        if link and _is_linkable(job):
-            output.link(job.target, job.origin.file)
+        if symlink and _is_linkable(job):
+            output.symlink(job.target, job.origin.file)
         else:
             output.write(job.target, _converted(job, content))
         return job
 
     def read() -> Iterator[tuple[Job, Any]]:
         for job in pending:
-            yield job, None if link and _is_linkable(job) else job.origin.read()
+            yield job, None if symlink and _is_linkable(job) else job.origin.read()
 
     for job in in_parallel(finish, read(), len(pending), workers, 'Writing'):
         output.record(job.target, job.recipe)
@@ -102,24 +100,22 @@ def run(jobs: Sequence[Job], output: Output, workers: int = WORKERS, link: bool 
 def in_parallel(
     function: Callable[..., T], arguments: Iterable[tuple], total: int, workers: int, description: str
 ) -> Iterator[T]:
-    """Calls a function in several threads, and yields its results in order, with a progress bar on stderr.
+    """Calls a function in several threads and yields its results in order, with a progress bar on stderr.
 
-    Only a few arguments are taken ahead, so that they may be large. The first exception ends it.
+    Only a few arguments are taken ahead, because they may be large. The first exception ends it.
     """
     waiting: deque[Future[T]] = deque()
-    # In a log file, a bar every now and then is enough.
-    every = 0.1 if sys.stderr.isatty() else 30
     pool = ThreadPoolExecutor(max(1, workers))
     try:
-        with tqdm(total=total, desc=description, unit=' files', mininterval=every, disable=total == 0) as bar:
+        with ProgressBar(description, total, 'files', transient=total == 0) as bar:
             for each in arguments:
                 waiting.append(pool.submit(function, *each))
                 while len(waiting) > 4 * workers or (waiting and waiting[0].done()):
                     yield waiting.popleft().result()
-                    bar.update()
+                    bar.advance()
             while waiting:
                 yield waiting.popleft().result()
-                bar.update()
+                bar.advance()
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -138,6 +134,6 @@ def _is_linkable(job: Job) -> bool:
 
 
 def _in_place(job: Job, folder: Path) -> bool:
-    """Whether a file already lies where it belongs, because the output folder is the one it comes from."""
+    """Returns whether a file is in its place already, because the output folder is also the source."""
     target = folder / job.target
     return _is_linkable(job) and target.is_file() and target.samefile(job.origin.file)

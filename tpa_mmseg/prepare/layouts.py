@@ -1,31 +1,35 @@
-"""Where the files of each dataset lie below the data root, how many there are, and what a label may hold."""
+"""Folders of the datasets below the data root, number of test images, and values of the labels."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ..errors import TPAError
+
 IGNORED = 255
 
 
 @dataclass(frozen=True)
 class Layout:
-    """One dataset on the disk.
+    """A dataset on disk.
 
     Args:
-        title: Its name for people.
+        title: Its full name.
+        benchmarks: The benchmarks that read it, as configs name them.
         folder: Its folder below the data root.
         images: Path of an image in that folder, with ``{split}`` and ``{stem}``.
         labels: The same for its label.
-        counts: How many images the test has -> which list that is (empty where there is only one).
+        counts: Number of test images -> name of their list (empty if there is only one).
         values: The pixels of a label are 0 to ``values`` - 1.
-        ignored: Whether they may also be 255, which is not scored. ADE20K keeps 0 for that (``reduce_zero_label``).
-        archives: What to give to ``tools/prepare.py`` as ``--source``.
-        list: Path of the list of images, with ``{split}``; None where the folder itself is the list.
-        splits: What the dataset calls the splits.
+        ignored: Whether they may also be 255, which is not scored. ADE20K uses 0 for that (``reduce_zero_label``).
+        archives: The official archives, for ``--source`` of ``tools/prepare.py``.
+        list: Path of the list of images, with ``{split}``; None if all images of the folder belong to the split.
+        splits: The dataset's own names of the splits.
     """
 
     title: str
+    benchmarks: tuple[str, ...]
     folder: str
     images: str
     labels: str
@@ -37,21 +41,22 @@ class Layout:
     splits: Mapping[str, str] = field(default_factory=lambda: {'val': 'val', 'train': 'train'})
 
     def image(self, split: str, stem: str) -> str:
-        """Path of an image below the folder."""
+        """Returns the path of an image below the folder."""
         return self.images.format(split=self.splits[split], stem=stem)
 
     def label(self, split: str, stem: str) -> str:
-        """Path of a label below the folder."""
+        """Returns the path of a label below the folder."""
         return self.labels.format(split=self.splits[split], stem=stem)
 
     def list_file(self, split: str) -> str:
-        """Path of the list of a split below the folder."""
+        """Returns the path of the list of a split below the folder."""
         return self.list.format(split=self.splits[split])
 
 
 LAYOUTS = {
     'voc': Layout(
         title='Pascal VOC 2012',
+        benchmarks=('voc21', 'voc20'),
         folder='VOCdevkit/VOC2012',
         images='JPEGImages/{stem}.jpg',
         labels='SegmentationClass/{stem}.png',
@@ -63,6 +68,7 @@ LAYOUTS = {
     ),
     'context': Layout(
         title='Pascal Context',
+        benchmarks=('context60', 'context59'),
         folder='VOCdevkit/VOC2010',
         images='JPEGImages/{stem}.jpg',
         labels='SegmentationClassContext/{stem}.png',
@@ -74,6 +80,7 @@ LAYOUTS = {
     ),
     'coco_stuff': Layout(
         title='COCO-Stuff 164k',
+        benchmarks=('coco_stuff164k',),
         folder='coco_stuff164k',
         images='images/{split}2017/{stem}.jpg',
         labels='annotations/{split}2017/{stem}_labelTrainIds.png',
@@ -84,6 +91,7 @@ LAYOUTS = {
     ),
     'coco_object': Layout(
         title='COCO-Object',
+        benchmarks=('coco_object',),
         folder='coco_object',
         images='images/{split}2017/{stem}.jpg',
         labels='annotations/{split}2017/{stem}_instanceTrainIds.png',
@@ -94,6 +102,7 @@ LAYOUTS = {
     ),
     'cityscapes': Layout(
         title='Cityscapes',
+        benchmarks=('cityscapes',),
         folder='cityscapes',
         images='leftImg8bit/{split}/{stem}_leftImg8bit.png',
         labels='gtFine/{split}/{stem}_gtFine_labelTrainIds.png',
@@ -104,6 +113,7 @@ LAYOUTS = {
     ),
     'ade20k': Layout(
         title='ADE20K',
+        benchmarks=('ade20k',),
         folder='ade/ADEChallengeData2016',
         images='images/{split}/{stem}.jpg',
         labels='annotations/{split}/{stem}.png',
@@ -114,3 +124,12 @@ LAYOUTS = {
         archives='ADEChallengeData2016.zip',
     ),
 }
+
+
+def dataset_of(name: str) -> str:
+    """Returns the key in :data:`LAYOUTS` of a dataset or of one of its benchmarks."""
+    for dataset, layout in LAYOUTS.items():
+        if name == dataset or name in layout.benchmarks:
+            return dataset
+    known = dict.fromkeys(name for dataset, layout in LAYOUTS.items() for name in (dataset, *layout.benchmarks))
+    raise TPAError(f'Unknown dataset {name!r}. Choose from: {", ".join(known)}.')

@@ -1,4 +1,4 @@
-"""What most datasets come down to: images here, labels there, one of each per name."""
+"""Pairs of images and labels, as in most datasets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from ..errors import TPAError
-from .jobs import COPY, Given, Job
+from .jobs import COPY, InMemory, Job
 from .layouts import Layout
 from .sources import Member, Sources
 
@@ -14,38 +14,36 @@ T = TypeVar('T')
 
 
 def find(sources: Sources, ending: str, shown: str, archive: str) -> dict[str, Member]:
-    """The files of one kind, or a sentence that says which archive has them.
+    """Returns the files of one kind. Raises TPAError with the name of the archive if there are none.
 
     Args:
         sources: Where to look.
-        ending: How their paths end, as in :meth:`Sources.files`.
-        shown: The same for people.
-        archive: The archive that has them.
+        ending: End of their paths, as in :meth:`Sources.files`.
+        shown: The same for the error message.
+        archive: The archive that contains them.
     """
     found = sources.files(ending)
     if not found:
-        raise TPAError(
-            f'There is no {shown} in {sources}: add {archive} (or the folder it was unpacked to) to --source.'
-        )
+        raise TPAError(f'No {shown} in {sources}. Add {archive} (or the folder it was unpacked to) to --source.')
     return found
 
 
-def take(files: Mapping[str, T], stems: Iterable[str], shown: str, wanted_by: object) -> dict[str, T]:
-    """The files of these names, or a sentence about those that are missing.
+def take(files: Mapping[str, T], stems: Iterable[str], shown: str, required_by: object) -> dict[str, T]:
+    """Returns the files with these names. Raises TPAError if any are missing.
 
     Args:
         files: Name -> file.
         stems: The names.
-        shown: How the path of such a file ends, with ``{}`` for its name.
-        wanted_by: What says that they should be there.
+        shown: End of the path of such a file, with ``{}`` for its name.
+        required_by: What requires them, for the error message.
     """
     stems = list(stems)
     missing = [stem for stem in stems if stem not in files]
     if missing:
         more = f' and {len(missing) - 1} more' if len(missing) > 1 else ''
         raise TPAError(
-            f'{shown.format(missing[0])}{more}, which {wanted_by} asks for, cannot be found: '
-            'a source is incomplete or of another dataset; give all of its archives.'
+            f'Missing {shown.format(missing[0])}{more}, required by {required_by}. '
+            'A source is incomplete or belongs to another dataset: pass all archives of the dataset.'
         )
     return {stem: files[stem] for stem in stems}
 
@@ -54,17 +52,17 @@ def jobs(
     layout: Layout,
     split: str,
     images: Mapping[str, Member],
-    labels: Mapping[str, Member | Given],
+    labels: Mapping[str, Member | InMemory],
     convert: Callable[..., bytes] | None = None,
     recipe: str = COPY,
 ) -> list[Job]:
-    """One job per image and per label.
+    """Returns one job per image and per label.
 
     Args:
-        layout: Where they go.
+        layout: Layout of the dataset.
         split: ``'val'`` or ``'train'``.
         images: Name -> image.
-        labels: Name -> what its label is made from.
+        labels: Name -> origin of its label.
         convert: As in :class:`Job`, for the labels.
         recipe: As in :class:`Job`, for the labels.
     """

@@ -1,7 +1,7 @@
-"""Where a dataset comes from: archives as the sites ship them, unpacked folders and single files, read alike.
+"""Sources of a dataset: official archives, unpacked folders and single files, all read in the same way.
 
-Nothing is unpacked to the disk. A file is found by the end of its path, because archives and folders begin at
-different levels, and it is written to a place that the dataset's layout names, never to one that the archive names.
+Nothing is unpacked to disk. A file is found by the end of its path, because archives and folders begin at different
+levels. Its target comes from the layout of the dataset, never from the archive.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 
 from ..errors import TPAError
 
-# RuntimeError is what zipfile says to a password and to compressions it does not know.
+# zipfile raises RuntimeError for passwords and for compressions that it does not support.
 _DAMAGE = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, RuntimeError)
 
 
@@ -26,26 +26,26 @@ class Source:
     """One archive, folder or file.
 
     Args:
-        path: Where it is.
+        path: Its path.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def names(self) -> list[str]:
-        """The paths of all files in it, in the order in which reading them is fast."""
+        """Returns the paths of all files in it, in the order in which reading is fast."""
         raise NotImplementedError
 
     def read(self, name: str) -> bytes:
-        """The content of one of them."""
+        """Returns the content of a file."""
         raise NotImplementedError
 
     def file(self, name: str) -> Path | None:
-        """The file on the disk, None inside an archive."""
+        """Returns the file on disk, None inside an archive."""
         return None
 
     def close(self) -> None:
-        """Lets go of an open archive."""
+        """Closes the archive."""
 
 
 class Zip(Source):
@@ -69,7 +69,7 @@ class Zip(Source):
 
 
 class Tar(Source):
-    """A tar archive, compressed or not. One that is compressed can only be read from its beginning to its end."""
+    """A tar archive, compressed or not. If compressed, it can only be read from beginning to end."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -89,13 +89,13 @@ class Tar(Source):
 
 
 class Folder(Source):
-    """A folder, with all that its links lead to."""
+    """A folder, with the targets of its symlinks."""
 
     def names(self) -> list[str]:
         found, seen = [], set()
         for folder, below, files in os.walk(self.path, followlinks=True):
             seen.add(os.path.realpath(folder))
-            # A link to a folder above would lead round and round.
+            # A symlink to a folder above would never end.
             below[:] = sorted(name for name in below if os.path.realpath(os.path.join(folder, name)) not in seen)
             found += [os.path.join(folder, name) for name in sorted(files)]
         return [Path(file).relative_to(self.path).as_posix() for file in found]
@@ -109,7 +109,7 @@ class Folder(Source):
 
 
 class SingleFile(Source):
-    """A file that is no archive, such as annotations in JSON."""
+    """A file that is not an archive, e.g. annotations in JSON."""
 
     def names(self) -> list[str]:
         return [self.path.name]
@@ -128,8 +128,8 @@ class Member:
 
     Args:
         source: The source.
-        name: Its path there.
-        place: Its place among the files of all sources, in the order in which reading them is fast.
+        name: Its path in the source.
+        place: Its position among the files of all sources, in the order in which reading is fast.
     """
 
     source: Source
@@ -137,12 +137,12 @@ class Member:
     place: int
 
     def read(self) -> bytes:
-        """Its content."""
+        """Returns its content."""
         return self.source.read(self.name)
 
     @property
     def file(self) -> Path | None:
-        """Where it lies on the disk, None inside an archive."""
+        """Its path on disk, None inside an archive."""
         return self.source.file(self.name)
 
     def __str__(self) -> str:
@@ -150,7 +150,7 @@ class Member:
 
 
 class Sources:
-    """All that a user has given to make a dataset from.
+    """All sources of a dataset.
 
     Args:
         paths: Archives, folders, files.
@@ -176,11 +176,11 @@ class Sources:
         return ', '.join(str(source.path) for source in self._sources)
 
     def files(self, ending: str) -> dict[str, Member]:
-        """The files whose path ends like this.
+        """Returns the files whose path has this ending.
 
         Args:
-            ending: A regular expression for whole names at the end of a path, with a group for what identifies a
-                file: ``r'val2017/(\\d+)\\.jpg'``.
+            ending: A regular expression for whole names at the end of a path, with a group that identifies the file:
+                ``r'val2017/(\\d+)\\.jpg'``.
 
         Returns:
             Identity -> file, in an order in which reading is fast.
@@ -193,22 +193,22 @@ class Sources:
                 continue
             identity = match.group(1)
             if identity in found:
-                raise TPAError(f'Give only one of {found[identity]} and {member}: both would be {identity}.')
+                raise TPAError(f'Two files for {identity}: {found[identity]} and {member}. Pass only one of them.')
             found[identity] = member
         return found
 
     def one(self, ending: str) -> Member | None:
-        """The only file whose path ends like this, None where there is none."""
+        """Returns the file whose path has this ending, None if there is none."""
         found = list(self.files(f'({ending})').values())
         return found[0] if found else None
 
 
 def _open(path: Path) -> Source:
-    """Recognizes a source by its content: names change on the way through browsers."""
+    """Recognizes a source by its content, because browsers rename downloads."""
     if path.is_dir():
         return Folder(path)
     if not path.is_file():
-        raise TPAError(f'There is no file or folder {path}: correct --source.')
+        raise TPAError(f'Source not found: {path}. Check --source.')
     with _damage_named(path), path.open('rb') as file:
         head = file.read(512).lstrip()
     if head.startswith(b'PK'):
@@ -216,18 +216,18 @@ def _open(path: Path) -> Source:
     if head.startswith((b'{', b'[')):
         return SingleFile(path)
     if head.startswith(b'<'):
-        raise TPAError(f'{path} is a web page and no archive: log in at the site and download the archive again.')
+        raise TPAError(f'{path} is an HTML page, not an archive. Log in on the website and download it again.')
     return Tar(path)
 
 
 def _checked(source: Source) -> Iterator[str]:
-    """The names of a source, without what a Mac adds to archives. A name that leads out of the archive is refused."""
+    """Yields the names of a source, without those that macOS adds. A name outside of the archive is refused."""
     for name in source.names():
         path = PurePosixPath(name)
         if path.is_absolute() or '..' in path.parts:
             raise TPAError(
-                f'{source.path} holds a file named {name}, which leads out of the archive: '
-                'it is not what the site ships, so do not use it.'
+                f'{source.path} contains a file named {name}, which is outside of the archive. '
+                'This is not the official archive: do not use it.'
             )
         if not path.name.startswith('._') and '__MACOSX' not in path.parts:
             yield name
@@ -235,15 +235,15 @@ def _checked(source: Source) -> Iterator[str]:
 
 @contextmanager
 def _damage_named(path: Path, name: str | None = None) -> Iterator[None]:
-    """Turns what readers raise into a sentence."""
+    """Turns the exceptions of readers into TPAError."""
     try:
         yield
     except OSError as error:
-        raise TPAError(f'{path} cannot be read ({error.strerror or error}): correct that and run again.') from error
+        raise TPAError(f'Cannot read {path} ({error.strerror or error}). Check the file and rerun.') from error
     except _DAMAGE as error:
         place = f'{name} in {path}' if name else str(path)
-        # tarfile lists on lines of their own what each of its decoders has to say.
+        # tarfile adds a line for each of its decoders.
         reason = re.split(r':|\n', str(error))[0] or type(error).__name__
         raise TPAError(
-            f'{place} cannot be read ({reason}): the archive is truncated, damaged or none; download it again.'
+            f'Cannot read {place} ({reason}). It is truncated, damaged or not an archive: download it again.'
         ) from error

@@ -1,4 +1,4 @@
-"""Pascal VOC 2012: the files as they are, but only those that a split needs."""
+"""Pascal VOC 2012: the files unchanged, but only those that a split needs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LAYOUT = LAYOUTS['voc']
 
 
 def plan(sources: Sources, split: str) -> list[Job]:
-    """The jobs that make a split from VOCtrainval_11-May-2012.tar."""
+    """Returns the jobs that make a split from VOCtrainval_11-May-2012.tar."""
     path = _LAYOUT.list_file(split)
     (listing,) = pairs.find(sources, f'({re.escape(path)})', path, _LAYOUT.archives).values()
     images = pairs.find(sources, r'JPEGImages/([\w.-]+)\.jpg', 'JPEGImages/*.jpg', _LAYOUT.archives)

@@ -8,14 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tqdm import tqdm
-
+from ..console import ProgressBar
 from .layout import RunFolder, State
 from .runs import Run
 
 # Seconds between two looks at the folders: for a bar, and for lines in a log. Every look reads a few files per run.
 _BAR_EVERY, _LINE_EVERY = 1.0, 30.0
-_LINE = '{desc}: {n_fmt} of {total_fmt} images, {elapsed} gone, {remaining} left{postfix}'
 
 
 class Board:
@@ -32,14 +30,13 @@ class Board:
         self._batch = batch
         self._runs = [(run.name, RunFolder.of(run, work_dir), images(run)) for run in runs]
         self._looked = 0.0
-        self._started = time.monotonic()
-        self._bar = tqdm(unit=' images', file=sys.stderr, dynamic_ncols=True) if sys.stderr.isatty() else None
+        self._bar = ProgressBar('', 0, interval=0).start()
         self._told: set[Path] = set()
 
     def look(self, last: bool = False) -> None:
         """Brings the bar up to date, now and then. Args: last: at once, and for the last time."""
         now = time.monotonic()
-        if not last and now - self._looked < (_LINE_EVERY if self._bar is None else _BAR_EVERY):
+        if not last and now - self._looked < (_BAR_EVERY if sys.stderr.isatty() else _LINE_EVERY):
             return
         self._looked = now
         done = total = 0
@@ -55,7 +52,7 @@ class Board:
                 done += progress.images
             if state is State.FAILED and folder.path not in self._told:
                 self._told.add(folder.path)
-                tqdm.write(f'failed: {name}: {progress.error}', file=sys.stderr)
+                print(f'failed: {name}: {progress.error}', file=sys.stderr, flush=True)
         self._show(done, total, states, last)
 
     def _state(self, folder: RunFolder) -> State:
@@ -63,15 +60,9 @@ class Board:
         return State.WAITING if state is State.FAILED and claim.batch != self._batch else state
 
     def _show(self, done: int, total: int, states: Counter, last: bool) -> None:
-        ended = f'{states[State.DONE]} of {len(self._runs)} runs'
-        note = f'{states[State.FAILED]} failed' if states[State.FAILED] else ''
-        if self._bar is not None:
-            self._bar.total, self._bar.n = total, done
-            self._bar.set_description_str(ended)
-            self._bar.set_postfix_str(note)
-            if last:
-                self._bar.close()
-        else:
-            elapsed = self._looked - self._started
-            line = tqdm.format_meter(done, total, elapsed, prefix=ended, postfix=note, bar_format=_LINE)
-            print(line, file=sys.stderr, flush=True)
+        self._bar.description = f'{states[State.DONE]} of {len(self._runs)} runs'
+        self._bar.note = f'{states[State.FAILED]} failed' if states[State.FAILED] else ''
+        self._bar.done, self._bar.total = done, total
+        self._bar.refresh()
+        if last:
+            self._bar.stop()

@@ -21,7 +21,7 @@ from enum import Enum
 from pathlib import Path
 
 from ..errors import TPAError
-from ..io import atomic_write
+from ..io import write_json
 from .claims import Claim, last_claim
 from .experiments import EXPERIMENTS, plan
 from .results import RunResult
@@ -105,8 +105,7 @@ class RunFolder:
 
     def note(self, progress: Progress) -> None:
         """Writes down how far the run is."""
-        with atomic_write(self._progress, 'w') as file:
-            json.dump({**asdict(progress), 'time': time.time()}, file)
+        write_json(self._progress, {**asdict(progress), 'time': time.time()})
 
     def set_aside(self) -> None:
         """Makes a run that is done one that is to be run again. Its results stay, under another name."""

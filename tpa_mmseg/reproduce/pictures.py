@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from ..core import anchor_map
-from ..io import atomic_write
-from ..visualization import anchor_picture, comparison, read_image
+from ..io import write_png
+from ..visualization import anchor_figure, comparison, read_image
 from .context import RunContext
 from .experiments import PICTURES_LOOKED_AT
 from .results import Picture, RunResult
@@ -70,7 +70,7 @@ def _draw(context: RunContext, found: Prediction, name: str, gain: float) -> lis
     ignore_index = context.cfg.test_evaluator.get('ignore_index', 255)
     drawn = {
         'comparison': comparison(tpa, classes, host, truth, image, palette, ignore_index),
-        'anchors': anchor_picture(anchors, classes, image, palette),
+        'anchors': anchor_figure(anchors, classes, image, palette),
     }
     choice, title = name.split('-')[0], Path(path).name
     captions = {
@@ -80,7 +80,6 @@ def _draw(context: RunContext, found: Prediction, name: str, gain: float) -> lis
     pictures = []
     for kind, picture in drawn.items():
         file = f'pictures/{name}-{kind}.png'
-        with atomic_write(context.folder.path / file) as out:
-            picture.save(out, format='PNG')
+        write_png(context.folder.path / file, picture)
         pictures.append(Picture(file, kind, choice, title, captions[kind], gain))
     return pictures

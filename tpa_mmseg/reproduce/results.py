@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 
 from ..errors import TPAError
-from ..io import atomic_write
+from ..io import write_json
 
 SCHEMA = 1
 # Last parts of settings that no result depends on.
@@ -242,9 +242,7 @@ class RunResult:
 
     def save(self, path: Path) -> None:
         """Writes the file so that it is either complete or not there."""
-        with atomic_write(path, 'w') as file:
-            json.dump(asdict(self), file, indent=2, ensure_ascii=False, allow_nan=False)
-            file.write('\n')
+        write_json(path, asdict(self))
 
     @classmethod
     def load(cls, path: Path) -> RunResult:

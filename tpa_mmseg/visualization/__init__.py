@@ -1,27 +1,27 @@
-"""Pictures: what TPA changed in an image, and where a class finds its anchors. Pillow and NumPy only."""
+"""Figures: what TPA changed in an image, and the anchors of the classes."""
 
 from ..datasets.palette import class_palette, distinct_colors
-from .anchors import anchor_picture, draw_anchors
+from .anchors import anchor_figure, draw_anchors
 from .images import read_image
-from .layout import Entry, Legend, Panel, compose, panel_size
-from .names import picture_names
+from .layout import Legend, LegendEntry, Panel, compose, panel_size
+from .names import figure_names
 from .panels import DIFFERENCE_COLORS, Difference, colorize, comparison, difference_map
 
 __all__ = [
     'DIFFERENCE_COLORS',
     'Difference',
-    'Entry',
     'Legend',
+    'LegendEntry',
     'Panel',
-    'anchor_picture',
+    'anchor_figure',
     'class_palette',
     'colorize',
     'comparison',
     'compose',
     'difference_map',
-    'draw_anchors',
-    'panel_size',
-    'picture_names',
-    'read_image',
     'distinct_colors',
+    'draw_anchors',
+    'figure_names',
+    'panel_size',
+    'read_image',
 ]

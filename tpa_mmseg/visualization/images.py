@@ -13,18 +13,18 @@ from ..datasets.palette import WHITE
 
 
 def read_image(path: str | os.PathLike | None) -> Image.Image | None:
-    """An RGB picture of the file, wherever MMEngine finds it, or None where there is no file that can be read."""
+    """Returns the image at a path or address of MMEngine as RGB, or None if it cannot be read."""
     if path is None:
         return None
     try:
         with Image.open(io.BytesIO(mmengine.fileio.get(path))) as image:
             return to_rgb(ImageOps.exif_transpose(image))
-    except (OSError, KeyError, ValueError, SyntaxError, Image.DecompressionBombError):  # KeyError: no such place
+    except (OSError, KeyError, ValueError, SyntaxError, Image.DecompressionBombError):  # KeyError: unknown prefix
         return None
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
-    """Any Pillow image as RGB: transparent parts on white, more than 8 bits stretched to the visible range."""
+    """Converts any Pillow image to RGB: transparent parts to white, more than 8 bits to the visible range."""
     if image.mode[0] in 'IF':
         return _stretch(np.asarray(image, dtype=np.float64))
     if image.mode in ('RGBA', 'LA', 'PA', 'La', 'RGBa') or 'transparency' in image.info:
@@ -35,7 +35,7 @@ def to_rgb(image: Image.Image) -> Image.Image:
 
 
 def _stretch(values: np.ndarray) -> Image.Image:
-    """Gray values of unknown range, from black at the lowest to white at the highest."""
+    """Shows gray values of unknown range, from black for the lowest to white for the highest."""
     finite = values[np.isfinite(values)]
     low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
     unit = np.nan_to_num((values - low) / max(high - low, 1e-12), nan=0, posinf=1, neginf=0)

@@ -1,4 +1,4 @@
-"""File names of pictures, one per image of a dataset."""
+"""File names of figures, one per image of a dataset."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 
-def picture_names(paths: Sequence[str]) -> dict[str, str]:
-    """A PNG name for every image, relative to the folder for pictures.
+def figure_names(paths: Sequence[str]) -> dict[str, str]:
+    """Returns a PNG name for every image, relative to the folder of the figures.
 
-    Images of one folder keep their names; images of several keep the folders below the one they share. Where two
-    names differ only in their suffix, all pictures keep the image's suffix too.
+    Images of one folder keep their names; images of several keep the folders below the one they share. If two names
+    differ only in their suffix, all figures keep the suffix of the image too.
     """
     if not paths:
         return {}

@@ -1,7 +1,8 @@
-"""The comparison picture: input, truth, host, TPA, and what TPA changed."""
+"""The comparison figure: input, ground truth, host, TPA, and what TPA changed."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from enum import IntEnum
 
@@ -9,18 +10,18 @@ import numpy as np
 from PIL import Image
 
 from ..datasets.palette import WHITE, class_palette
-from .layout import Entry, Legend, Panel, compose, hatched, panel_size
+from .layout import Legend, LegendEntry, Panel, compose, hatched, panel_size
 
 
 class Difference(IntEnum):
-    """What TPA did to a pixel."""
+    """Effect of TPA on a pixel."""
 
     BOTH_RIGHT = 0
     BOTH_WRONG = 1
     CORRECTED = 2
     BROKEN = 3
-    UNCHANGED = 4  #: only where the truth is unknown
-    CHANGED = 5  #: only where the truth is unknown
+    UNCHANGED = 4  #: only without ground truth
+    CHANGED = 5  #: only without ground truth
     IGNORED = 255
 
 
@@ -30,7 +31,7 @@ DIFFERENCE_COLORS = np.array(
 
 
 def colorize(labels: np.ndarray, colors: np.ndarray) -> np.ndarray:
-    """(H, W, 3) uint8 picture of a label map; white where the label is no class.
+    """Returns an (H, W, 3) uint8 image of a label map; labels that are not a class are white.
 
     Args:
         labels: (H, W) integers.
@@ -41,23 +42,23 @@ def colorize(labels: np.ndarray, colors: np.ndarray) -> np.ndarray:
 
 
 def difference_map(
-    host: np.ndarray, tpa: np.ndarray, truth: np.ndarray | None = None, ignore_index: int = 255
+    host: np.ndarray, tpa: np.ndarray, ground_truth: np.ndarray | None = None, ignore_index: int = 255
 ) -> np.ndarray:
-    """(H, W) uint8 :class:`Difference` of every pixel.
+    """Returns the (H, W) uint8 :class:`Difference` of every pixel.
 
     Args:
         host, tpa: (H, W) labels.
-        truth: (H, W) true labels, or None where they are unknown.
-        ignore_index: Label of the truth that says nothing.
+        ground_truth: (H, W) true labels, or None if they are unknown.
+        ignore_index: Label of ground-truth pixels that are not scored.
     """
-    if truth is None:
+    if ground_truth is None:
         return np.where(host == tpa, Difference.UNCHANGED, Difference.CHANGED).astype(np.uint8)
-    was_right, is_right = host == truth, tpa == truth
-    out = np.full(truth.shape, Difference.BOTH_WRONG, dtype=np.uint8)
+    was_right, is_right = host == ground_truth, tpa == ground_truth
+    out = np.full(ground_truth.shape, Difference.BOTH_WRONG, dtype=np.uint8)
     out[was_right & is_right] = Difference.BOTH_RIGHT
     out[~was_right & is_right] = Difference.CORRECTED
     out[was_right & ~is_right] = Difference.BROKEN
-    out[truth == ignore_index] = Difference.IGNORED
+    out[ground_truth == ignore_index] = Difference.IGNORED
     return out
 
 
@@ -65,75 +66,77 @@ def comparison(
     prediction: np.ndarray,
     classes: Sequence[str],
     host: np.ndarray | None = None,
-    truth: np.ndarray | None = None,
+    ground_truth: np.ndarray | None = None,
     image: Image.Image | None = None,
     palette: Sequence[Sequence[int]] | None = None,
     ignore_index: int = 255,
+    font: str | os.PathLike | None = None,
 ) -> Image.Image:
-    """One picture that shows what there is to compare, with a legend of the classes in it.
+    """Draws everything that can be compared side by side, with a legend of the classes that occur.
 
     Args:
-        prediction: (H, W) labels of TPA, or of the host where there is no ``host``.
+        prediction: (H, W) labels of TPA, or of the host if ``host`` is None.
         classes: Name of each class.
         host: (H, W) labels of the host.
-        truth: (H, W) true labels.
+        ground_truth: (H, W) true labels.
         image: The input, of any size.
-        palette: RGB of each class; generated where it does not fit the classes.
-        ignore_index: Label of the truth that says nothing.
+        palette: RGB of each class; generated if it does not fit the classes.
+        ignore_index: Label of ground-truth pixels that are not scored.
+        font: As in :func:`~.fonts.load_fonts`.
     """
     colors = class_palette(len(classes), palette)
     size = panel_size(*prediction.shape)
-    maps = {'Ground truth': truth, 'Host': host, 'Prediction' if host is None else 'Host + TPA': prediction}
+    maps = {'Ground truth': ground_truth, 'Host': host, 'Prediction' if host is None else 'Host + TPA': prediction}
     maps = {title: labels for title, labels in maps.items() if labels is not None}
     panels = [] if image is None else [Panel('Input', fit_image(image, size))]
     panels += [Panel(title, label_panel(labels, colors, size)) for title, labels in maps.items()]
     legends = [Legend('Classes', class_legend(list(maps.values()), classes, colors))]
     if host is not None:
-        codes = difference_map(host, prediction, truth, ignore_index)
+        codes = difference_map(host, prediction, ground_truth, ignore_index)
         panels.append(Panel('Difference', label_panel(codes, DIFFERENCE_COLORS, size)))
         legends.append(Legend('Difference', difference_legend(codes)))
-    return compose(panels, legends)
+    return compose(panels, legends, font=font)
 
 
 def label_panel(labels: np.ndarray, colors: np.ndarray, size: tuple[int, int]) -> Image.Image:
-    """A label map as a picture of ``size`` (height, width); what is no class is hatched."""
+    """Draws a label map at ``size`` (height, width); labels that are not a class are hatched."""
     labels = resample(labels, size)
-    picture = Image.fromarray(colorize(labels, colors))
+    panel = Image.fromarray(colorize(labels, colors))
     unknown = _with_unknown(labels, len(colors)) == len(colors)
     if unknown.any():
-        picture.paste(hatched(picture.size), mask=Image.fromarray(unknown))
-    return picture
+        panel.paste(hatched(panel.size), mask=Image.fromarray(unknown))
+    return panel
 
 
 def resample(labels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """The nearest label of each target pixel: labels cannot be averaged. Args: size, height and width."""
+    """Returns the nearest label of each target pixel. Args: size: Height and width."""
     rows, columns = (_nearest(*axis) for axis in zip(labels.shape, size, strict=True))
     return labels[rows[:, None], columns]
 
 
 def _nearest(source: int, target: int) -> np.ndarray:
-    """(target,) position along an axis of ``source`` pixels that each target pixel's center falls on."""
+    """Returns (target,) positions on an axis of ``source`` pixels, one for the center of each target pixel."""
     return ((np.arange(target) + 0.5) * source / target).astype(int)
 
 
 def fit_image(image: Image.Image, size: tuple[int, int]) -> Image.Image:
-    """Resizes an input to a panel: smoothly when it shrinks, in plain squares when it grows."""
+    """Resizes an input to a panel: smoothly if it shrinks, in plain squares if it grows."""
     height, width = size
     grows = width > image.width or height > image.height
     return image.resize((width, height), Image.Resampling.NEAREST if grows else Image.Resampling.LANCZOS)
 
 
-def class_legend(maps: Sequence[np.ndarray], classes: Sequence[str], colors: np.ndarray) -> list[Entry]:
-    """The classes that occur in any of the maps, in the dataset's order, and what is ignored."""
+def class_legend(maps: Sequence[np.ndarray], classes: Sequence[str], colors: np.ndarray) -> list[LegendEntry]:
+    """Returns the classes that occur in any of the maps, in their order, and an entry for ignored pixels."""
     unknown = len(classes)
     counts = sum(np.bincount(_with_unknown(labels, unknown).ravel(), minlength=unknown + 1) for labels in maps)
     present = counts[:unknown].nonzero()[0]
-    entries = [Entry(tuple(int(v) for v in colors[label]), str(classes[label])) for label in present]
-    return entries + [Entry(None, 'ignored')] * bool(counts[unknown])
+    entries = [LegendEntry(tuple(int(v) for v in colors[label]), str(classes[label])) for label in present]
+    return entries + [LegendEntry(None, 'ignored')] * bool(counts[unknown])
 
 
-def difference_legend(codes: np.ndarray) -> list[Entry]:
-    """What happened to which share of the pixels that are not ignored."""
+def difference_legend(codes: np.ndarray) -> list[LegendEntry]:
+    """Returns the share of each kind of difference among the pixels that are not ignored."""
     count = np.bincount(codes.ravel(), minlength=256)
     known = count[: len(DIFFERENCE_COLORS)]
     kinds = Difference.UNCHANGED, Difference.CHANGED
@@ -143,12 +146,12 @@ def difference_legend(codes: np.ndarray) -> list[Entry]:
     for kind in kinds:
         name = kind.name.lower().replace('_', ' ')
         share = 100 * known[kind] / max(1, known.sum())
-        entries.append(Entry(tuple(int(v) for v in DIFFERENCE_COLORS[kind]), f'{name} {share:.1f} %'))
+        entries.append(LegendEntry(tuple(int(v) for v in DIFFERENCE_COLORS[kind]), f'{name} {share:.1f} %'))
     return entries
 
 
 def _with_unknown(labels: np.ndarray, num_classes: int) -> np.ndarray:
-    """The labels, with ``num_classes`` for all that are no class."""
-    # As an array, so that small integer labels are widened where they cannot hold it.
+    """Replaces labels that are not a class by ``num_classes``."""
+    # As an array, so that labels of a small integer type are widened if they cannot hold it.
     unknown = np.array(num_classes, np.min_scalar_type(num_classes))
     return np.where((labels >= 0) & (labels < num_classes), labels, unknown)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from ...evaluation import render
-from ...evaluation.summary import signed
+from ...console import print_table, signed
 from ..experiments import plan
 from ..layout import State, view
 from ..reference import compare_all
@@ -24,7 +23,7 @@ def main(args: argparse.Namespace) -> None:
             [c.run.experiment, c.run.name, c.variant or '', c.quantity, c.ours, c.paper, signed(c.difference)]
             for c in outside
         ]
-        print(render(['Experiment', 'Run', 'Variant', 'Number', 'Ours', 'Paper', 'Difference'], rows))
+        print_table(['Experiment', 'Run', 'Variant', 'Number', 'Ours', 'Paper', 'Difference'], rows)
     done = sum(view.state is State.DONE for view in views)
     failed = [view for view in views if view.state is State.FAILED]
     print(

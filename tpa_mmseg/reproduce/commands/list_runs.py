@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
-from ...evaluation import render
+from ...console import render
 from ..experiments import EXPERIMENTS, plan
 from ..layout import State, view
 from . import chosen

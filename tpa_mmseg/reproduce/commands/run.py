@@ -8,9 +8,9 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ...console import render
 from ...engine.config import parse_options
 from ...errors import TPAError
-from ...evaluation import render
 from ..board import Board
 from ..estimate import Estimator, duration
 from ..experiments import planned_images, world_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ...evaluation import render
+from ...console import render
 from .document import Cell, Part, Report, Section, Table
 
 
