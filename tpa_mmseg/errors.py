@@ -1,17 +1,17 @@
-"""The one exception that users are meant to read."""
+"""The exception that users are meant to read."""
 
 from __future__ import annotations
 
 
 class TPAError(RuntimeError):
-    """Something a user can mend: one sentence that names the culprit and says what to do.
+    """An error that the user can fix. The message names the cause and the remedy.
 
     The tools print it without a traceback and exit with an error code.
     """
 
 
 def user_message(error: BaseException) -> str:
-    """What to tell a user about an error; a data loader's worker wraps the sentence into its traceback."""
+    """Returns the message of an error for a user, without the traceback that a data loader's worker wraps it into."""
     text = str(error).strip()
     if isinstance(error, TPAError):
         return text.rsplit('TPAError: ', 1)[-1].strip()

@@ -149,13 +149,13 @@ AROUND = {
 
 # What holds for a host on every benchmark, under the names that ``settings`` of a host and Trident's refinement use.
 ALWAYS = {
-    'sclip': {'attention': 'csa', 'residual': True, 'upsamplings': 1, 'pamr': None},
-    'clearclip': {'attention': 'qq', 'residual': False, 'upsamplings': 1, 'pamr': None, 'logit_scale': 50},
+    'sclip': {'attention': 'csa', 'residual': True, 'resize_via_input': False, 'pamr': None},
+    'clearclip': {'attention': 'qq', 'residual': False, 'resize_via_input': False, 'pamr': None, 'logit_scale': 50},
     'naclip': {
         'attention': 'naclip',
         'residual': False,
         'gaussian_std': 5,
-        'upsamplings': 2,
+        'resize_via_input': True,
         'pamr': [10, 8, 16],
         'logit_scale': 40,
     },
@@ -238,7 +238,7 @@ def _resclip(host: str, benchmark: str) -> dict:
     return {
         **ALWAYS[host],
         'logit_scale': 40,
-        'upsamplings': 2,
+        'resize_via_input': True,
         'scale': (2048, side),
         'keep_ratio': True,
         'crop': crop,

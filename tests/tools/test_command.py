@@ -12,7 +12,7 @@ from tests.helpers.world import ROOT, environment
 
 # Importing any of these takes seconds.
 HEAVY = ('torch', 'numpy', 'mmengine', 'mmseg', 'timm', 'open_clip', 'tpa_mmseg')
-TOOLS = sorted(path.stem for path in (ROOT / 'tools').glob('*.py') if 'def main(' in path.read_text('utf-8'))
+TOOLS = sorted(path.stem for path in (ROOT / 'tools').glob('*.py') if 'def main(argv' in path.read_text('utf-8'))
 
 
 def imported_by(script: str) -> set[str]:

@@ -222,13 +222,13 @@ def test_classes_that_do_not_fit_the_data_set_are_refused(alone, tmp_path, capfd
 @pytest.mark.parametrize(
     'option, expected',
     [
-        ('model.host.checkpont=a.pth', "SegmentorHost has no option 'checkpont'. Did you mean 'checkpoint'?"),
-        ('model.encoder.precison=float32', "TimmEncoder has no option 'precison'. Did you mean 'precision'?"),
+        ('model.host.check_point=a.pth', "SegmentorHost has no option 'check_point'. Did you mean 'checkpoint'?"),
+        ('model.encoder.precisions=float32', "TimmEncoder has no option 'precisions'. Did you mean 'precision'?"),
         ('model.bank_scpe=1', "TPASegmentor has no option 'bank_scpe'. Did you mean 'bank_scope'?"),
-        ('model.fusion.centre=False', "model.fusion has no option 'centre'. Did you mean 'center'?"),
+        ('model.fusion.centered=False', "model.fusion has no option 'centered'. Did you mean 'center'?"),
         ('model.fusion.lambda=3', "model.fusion.lambda is not an option: 'lambda' is a Python keyword. Did you mean"),
         ('model.anchors.tau=3', "model.anchors has no option 'tau'. Options: k, "),
-        ('custom_hooks.0.pool.sise=3', "PrototypeBankHook.pool has no option 'sise'. Did you mean 'size'?"),
+        ('custom_hooks.0.pool.sizes=3', "PrototypeBankHook.pool has no option 'sizes'. Did you mean 'size'?"),
         ('test_evaluator.ignore_indx=1', "HostTPAMetric has no option 'ignore_indx'. Did you mean 'ignore_index'?"),
         ('test_dataloader.dataset.img_sufix=.png', "BaseSegDataset has no option 'img_sufix'. Did you mean"),
         ('model.anchors.k=[2,(3]', '--cfg-options model.anchors.k=[2,(3] cannot be read'),

@@ -152,10 +152,10 @@ class MLMP(NormAdaptation):
             tokens = feed_forward(block, tokens + outputs[-1])
         return [*outputs, self.host.last_block(last, tokens, self._grid(images))], tokens
 
-    def score_adapted(self, cuts: list[list[Tensor]]) -> list[list[Tensor]]:
+    def score_adapted(self, windows: list[list[Tensor]]) -> list[list[Tensor]]:
         if self.layers == 1:
-            return super().score_adapted(cuts)
-        return run_on_windows(self.fused_scores, cuts, self.host.windows_per_call)
+            return super().score_adapted(windows)
+        return run_on_windows(self.fused_scores, windows, self.host.windows_per_call)
 
     def fused_scores(self, images: Tensor) -> Tensor:
         """(B, 3, h, w) windows -> (B, Q, gh, gw) cosines of the layers' weighted sum with the averaged templates."""

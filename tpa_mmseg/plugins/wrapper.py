@@ -53,7 +53,7 @@ class HostWrapper(Host):
 
     def check(self, host: nn.Module) -> None:
         """Refuses a host that this cannot go around, with a sentence."""
-        if not isinstance(host, CLIPHost) or type(host).score_maps is not CLIPHost.score_maps:
+        if not isinstance(host, CLIPHost) or not host.scores_single_windows:
             raise TPAError(
                 f'{type(self).__name__} goes around a host that compares single windows with text, such as NACLIP or '
                 f'ProxyCLIP, and {type(host).__name__} does not: choose another host.'
@@ -69,14 +69,15 @@ class HostWrapper(Host):
             )
         # The host's own precision is set where its network runs; nothing else is to be reduced.
         with torch.autocast(self.host.text_features.device.type, enabled=False):
-            return self.host.score_maps(inputs, data_samples, self.score_windows)
+            cuts = self.host.cut(inputs, data_samples)
+            return self.host.score_maps_of(cuts, self.score_windows([cut.windows for cut in cuts]))
 
     @property
     def images_are_independent(self) -> bool:
         return self.policy == 'image'
 
     @abstractmethod
-    def score_windows(self, cuts: list[list[Tensor]]) -> list[list[Tensor]]:
+    def score_windows(self, windows: list[list[Tensor]]) -> list[list[Tensor]]:
         """The (3, h, w) windows of each image -> their (Q, gh, gw) cosines with the text, or what stands for them."""
 
     def own_names(self) -> Sequence[str] | None:
