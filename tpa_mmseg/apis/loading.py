@@ -16,6 +16,8 @@ from mmengine.registry import DefaultScope
 from mmseg.registry import MODELS
 from mmseg.structures import SegDataSample
 
+from .. import catalog
+from ..catalog import Row
 from ..clip.names import BACKGROUND, Classes, ClassNames
 from ..core import ENCODER, Evidence
 from ..datasets import SafeResize, add_read_checks
@@ -29,15 +31,11 @@ from ..segmentors import TPASegmentor, gather_evidence
 from ..weights.needs import needs
 from .images import ImageSource
 
-#: The configs, in a checkout and in an installed package.
-CONFIGS = Path(__file__).parents[1] / '.mim' / 'configs'
+# The suite whose hosts have names, and whose backbones are real ones.
+_PAPER = 'paper'
 #: The backbone that is used if none is named.
-DEFAULT_BACKBONE = 'vit-b16'
+DEFAULT_BACKBONE = catalog.shipped().suites[_PAPER].own_images['backbone']
 
-# The benchmarks whose settings serve for classes without and with a background.
-_PLAIN, _WITH_BACKGROUND = 'context59', 'voc21'
-# Hosts that need no settings of their own take those of SCLIP for what is around them.
-_BARE_HOSTS = {'clip': 'CLIP', 'maskclip': 'MaskCLIP', 'gem': 'GEM'}
 _BACKGROUND_COLOR = (200, 200, 200)
 # Hosts that refine masks hold all their scores at the size of the image: 8 MB per class for that many pixels.
 _MOST_REFINED_PIXELS = 2_000_000
@@ -197,9 +195,12 @@ def resolve_config(options: SegmenterOptions) -> ResolvedConfig:
 
 
 def host_names() -> list[str]:
-    """Return the names of the hosts that come with the package."""
-    shipped = {path.name.partition('_')[0] for path in CONFIGS.glob(f'*/*_{DEFAULT_BACKBONE}_{_PLAIN}.py')}
-    return sorted(shipped | set(_BARE_HOSTS))
+    """Return the names of the hosts with settings for user-defined classes."""
+    known = catalog.load()
+    plan = known.suites[_PAPER].own_images
+    rows = [each.row for each in known.combinations(_PAPER) if each.benchmark.name == plan['plain']]
+    models = {row.model for row in rows if row.backbone == plan['backbone']}
+    return sorted(models | {name for name, host in known.hosts.items() if host.like})
 
 
 def text_host(model: ConfigDict) -> ConfigDict:
@@ -209,38 +210,46 @@ def text_host(model: ConfigDict) -> ConfigDict:
     return model
 
 
-def _shipped(host: str, backbone: str, background: bool) -> ResolvedConfig:
-    if host not in host_names():
-        raise TPAError(f'Unknown host {host!r}. Choose from: {", ".join(host_names())}; or pass a config file.')
-    if backbone.startswith('mini-'):
-        return _miniature(host, backbone, background)
-    settings = 'sclip' if host in _BARE_HOSTS else host
-    file = f'{settings}_{backbone}_{_WITH_BACKGROUND if background else _PLAIN}.py'
-    cfg = _read(_existing(CONFIGS / settings.partition('-')[0] / file, host, backbone))
-    if host in _BARE_HOSTS:
-        kept = {key: cfg.model.host[key] for key in ('clip', 'class_names', 'prob_thd') if key in cfg.model.host}
-        cfg.model.host = ConfigDict(type=_BARE_HOSTS[host], **kept)
+def _shipped(model: str, backbone: str, background: bool) -> ResolvedConfig:
+    """Return the config of a host of the catalog. Args: model: Host with its variant, e.g. ``'proxyclip-mae'``."""
+    known = catalog.load()
+    if model not in host_names():
+        raise TPAError(f'Unknown host {model!r}. Choose from: {", ".join(host_names())}; or pass a config file.')
+    if backbone in known.suites:
+        backbone = known.suites[backbone].own_images['backbone']
+    if backbone not in known.backbones:
+        raise TPAError(f'Unknown backbone {backbone!r}. Choose from: {", ".join(known.backbones)}.')
+    suite = known.backbones[backbone].suite
+    cfg = _settings(Row.of(f'{model}_{backbone}'), suite, background)
     # SCLIP strikes out what covers little of a VOC image; a user may be looking for small things.
     text_host(cfg.model).pop('area_thd', None)
-    return ResolvedConfig(cfg, f'{host} with CLIP {backbone}')
+    return ResolvedConfig(cfg, f'{model} with {"" if suite == _PAPER else f"the {suite} "}CLIP {backbone}')
 
 
-def _miniature(host: str, backbone: str, background: bool) -> ResolvedConfig:
-    folder = CONFIGS / 'miniature'
-    cfg = _read(_existing(folder / f'{host}_{backbone}.py', host, backbone))
-    if background:
-        example = _read(folder / 'sclip_mini-b8_background.py').model.host
-        text_host(cfg.model).update(class_names=example.class_names, prob_thd=example.prob_thd)
-    return ResolvedConfig(cfg, f'{host} with the miniature CLIP {backbone}')
-
-
-def _existing(path: Path, host: str, backbone: str) -> Path:
-    if not path.is_file():
+def _settings(row: Row, suite: str, background: bool) -> Config:
+    """Return the config of a row on the benchmark of its suite that serves for user-defined classes."""
+    known = catalog.load()
+    plan, host = known.suites[suite].own_images, known.hosts[row.host]
+    if background and known.find(row, plan['background']):
+        return _read(known.config(row, plan['background']))
+    if known.find(row, plan['plain']):
+        cfg = _read(known.config(row, plan['plain']))
+        if background:
+            example = next(each for each in known.combinations(suite) if each.benchmark.name == plan['background'])
+            inner = text_host(_read(known.config(example.row, plan['background'])).model)
+            text_host(cfg.model).update(class_names=inner.class_names, prob_thd=inner.prob_thd)
+        return cfg
+    if not host.like or row.variant:
+        there = dict.fromkeys(each.row.backbone for each in known.combinations() if each.row.model == row.model)
         raise TPAError(
-            f'{host} has no settings for the backbone {backbone!r}: choose vit-b16, vit-l14 or mini-b8, '
-            'or another host.'
+            f'No settings for {row.model} with the backbone {row.backbone!r}. Choose from: {", ".join(there)}; or '
+            'another host.'
         )
-    return path
+    # A host without settings of its own takes those of another one for everything around it.
+    cfg = _settings(row._replace(host=host.like), suite, background)
+    kept = {key: cfg.model.host[key] for key in ('clip', 'class_names', 'prob_thd') if key in cfg.model.host}
+    cfg.model.host = ConfigDict(type=host.type, **kept)
+    return cfg
 
 
 def _read(path: Path) -> Config:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from .. import catalog
 from ..apis import Segmenter, host_names
 from ..apis.images import ImageSource
 from ..apis.loading import DEFAULT_BACKBONE
@@ -18,9 +19,8 @@ from .examples import Example
 from .limits import Limits, read_classes, read_upload
 from .view import Stills, View, stills_of, view_of
 
-_MINIATURE = ('mini-b8', 'mini-l7')
 #: The backbones to choose from.
-BACKBONES = (DEFAULT_BACKBONE, 'vit-l14', 'vit-h14', *_MINIATURE)
+BACKBONES = tuple(catalog.load().backbones)
 # The models of one visitor run at a time: two would need twice the memory and be no faster.
 _MODELS = threading.Lock()
 
@@ -132,7 +132,8 @@ class PageSession:
             self._segmenter, self.segmented = None, []  # two models may exceed the memory
             self._segmenter = Segmenter(names, *model, background=form.background, device=self._device, progress=False)
         self._loaded = model, classes
-        miniature = form.backbone in _MINIATURE
+        suite = catalog.load().backbones[form.backbone].suite
+        miniature = suite == 'miniature'
         kind = 'Miniature weights, for synthetic scenes and few words' if miniature else 'Real weights'
         self.description = f'{kind}: {self._segmenter.description}.'
         fusion = self._segmenter.fusion
