@@ -14,15 +14,10 @@ from ..catalog import Row
 from ..clip.names import Classes, ClassNames
 from ..errors import TPAError, user_message
 
-_CATALOG = catalog.load()
-# Backbone, and the benchmarks whose settings serve for classes without and with a background.
-_PAPER, _MINIATURE = (_CATALOG.suites[name].own_images for name in ('paper', 'miniature'))
+# The suite whose hosts have names, and whose backbones are real ones.
+_PAPER = 'paper'
 #: The backbone that is used if none is named.
-DEFAULT_BACKBONE: str = _PAPER['backbone']
-#: Another name of the backbone that comes with the package.
-MINIATURE = 'miniature'
-# Hosts that need no settings of their own take those of another one for what is around them.
-_BARE_HOSTS = {name: host for name, host in _CATALOG.hosts.items() if host.like}
+DEFAULT_BACKBONE: str = catalog.shipped().suites[_PAPER].own_images['backbone']
 
 
 @dataclass(frozen=True)
@@ -65,9 +60,12 @@ def resolve_config(options: SegmenterOptions) -> ResolvedConfig:
 
 
 def host_names() -> list[str]:
-    """Return the names of the hosts that come with the package."""
-    rows = {one.row for one in _CATALOG.combinations('paper') if one.benchmark.name == _PAPER['plain']}
-    return sorted({row.model for row in rows if row.backbone == DEFAULT_BACKBONE} | set(_BARE_HOSTS))
+    """Return the names of the hosts with settings for user-defined classes."""
+    known = catalog.load()
+    plan = known.suites[_PAPER].own_images
+    rows = [each.row for each in known.combinations(_PAPER) if each.benchmark.name == plan['plain']]
+    models = {row.model for row in rows if row.backbone == plan['backbone']}
+    return sorted(models | {name for name, host in known.hosts.items() if host.like})
 
 
 def text_host(model: ConfigDict) -> ConfigDict:
@@ -77,39 +75,46 @@ def text_host(model: ConfigDict) -> ConfigDict:
     return model
 
 
-def _shipped(host: str, backbone: str, background: bool) -> ResolvedConfig:
-    if host not in host_names():
-        raise TPAError(f'Unknown host {host!r}. Choose from: {", ".join(host_names())}; or pass a config file.')
-    backbone = _MINIATURE['backbone'] if backbone == MINIATURE else backbone
-    known = _CATALOG.backbones.get(backbone)
-    if known is not None and known.suite == 'miniature':
-        return _miniature(host, backbone, background)
-    bare = _BARE_HOSTS.get(host)
-    cfg = _config(bare.like if bare else host, backbone, _PAPER['background' if background else 'plain'])
-    if bare:
-        kept = {key: cfg.model.host[key] for key in ('clip', 'class_names', 'prob_thd') if key in cfg.model.host}
-        cfg.model.host = ConfigDict(type=bare.type, **kept)
+def _shipped(model: str, backbone: str, background: bool) -> ResolvedConfig:
+    """Return the config of a host of the catalog. Args: model: Host with its variant, e.g. ``'proxyclip-mae'``."""
+    known = catalog.load()
+    if model not in host_names():
+        raise TPAError(f'Unknown host {model!r}. Choose from: {", ".join(host_names())}; or pass a config file.')
+    if backbone in known.suites:
+        backbone = known.suites[backbone].own_images['backbone']
+    if backbone not in known.backbones:
+        raise TPAError(f'Unknown backbone {backbone!r}. Choose from: {", ".join(known.backbones)}.')
+    suite = known.backbones[backbone].suite
+    cfg = _settings(Row.of(f'{model}_{backbone}'), suite, background)
     # SCLIP strikes out what covers little of a VOC image; a user may be looking for small things.
     text_host(cfg.model).pop('area_thd', None)
-    return ResolvedConfig(cfg, f'{host} with CLIP {backbone}')
+    return ResolvedConfig(cfg, f'{model} with {"" if suite == _PAPER else f"the {suite} "}CLIP {backbone}')
 
 
-def _miniature(host: str, backbone: str, background: bool) -> ResolvedConfig:
-    cfg = _config(host, backbone, _MINIATURE['plain'])
-    if background:
-        example = _config('sclip', _MINIATURE['backbone'], _MINIATURE['background']).model.host
-        text_host(cfg.model).update(class_names=example.class_names, prob_thd=example.prob_thd)
-    return ResolvedConfig(cfg, f'{host} with the miniature CLIP {backbone}')
-
-
-def _config(host: str, backbone: str, benchmark: str) -> Config:
-    row = Row.of(f'{host}_{backbone}')
-    if _CATALOG.find(row, benchmark) is None:
-        known = dict.fromkeys(one.row.backbone for one in _CATALOG.combinations() if one.row.model == host)
+def _settings(row: Row, suite: str, background: bool) -> Config:
+    """Return the config of a row on the benchmark of its suite that serves for user-defined classes."""
+    known = catalog.load()
+    plan, host = known.suites[suite].own_images, known.hosts[row.host]
+    if background and known.find(row, plan['background']):
+        return _read(known.config(row, plan['background']))
+    if known.find(row, plan['plain']):
+        cfg = _read(known.config(row, plan['plain']))
+        if background:
+            example = next(each for each in known.combinations(suite) if each.benchmark.name == plan['background'])
+            inner = text_host(_read(known.config(example.row, plan['background'])).model)
+            text_host(cfg.model).update(class_names=inner.class_names, prob_thd=inner.prob_thd)
+        return cfg
+    if not host.like or row.variant:
+        there = dict.fromkeys(each.row.backbone for each in known.combinations() if each.row.model == row.model)
         raise TPAError(
-            f'{host} has no settings for the backbone {backbone!r}: choose {", ".join(known)}, or another host.'
+            f'No settings for {row.model} with the backbone {row.backbone!r}. Choose from: {", ".join(there)}; or '
+            'another host.'
         )
-    return _read(_CATALOG.config(row, benchmark))
+    # A host without settings of its own takes those of another one for everything around it.
+    cfg = _settings(row._replace(host=host.like), suite, background)
+    kept = {key: cfg.model.host[key] for key in ('clip', 'class_names', 'prob_thd') if key in cfg.model.host}
+    cfg.model.host = ConfigDict(type=host.type, **kept)
+    return cfg
 
 
 def _read(path: Path) -> Config:

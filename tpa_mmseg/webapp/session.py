@@ -19,7 +19,6 @@ from .examples import Example
 from .limits import Limits, read_classes, read_upload
 from .view import Stills, View, stills_of, view_of
 
-_MINIATURE = tuple(name for name, backbone in catalog.load().backbones.items() if backbone.suite == 'miniature')
 #: The backbones to choose from.
 BACKBONES = tuple(catalog.load().backbones)
 # The models of one visitor run at a time: two would need twice the memory and be no faster.
@@ -133,7 +132,8 @@ class PageSession:
             self._segmenter, self.segmented = None, []  # two models may exceed the memory
             self._segmenter = Segmenter(names, *model, background=form.background, device=self._device, progress=False)
         self._loaded = model, classes
-        miniature = form.backbone in _MINIATURE
+        suite = catalog.load().backbones[form.backbone].suite
+        miniature = suite == 'miniature'
         kind = 'Miniature weights, for synthetic scenes and few words' if miniature else 'Real weights'
         self.description = f'{kind}: {self._segmenter.description}.'
         fusion = self._segmenter.fusion
