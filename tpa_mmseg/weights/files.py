@@ -5,18 +5,16 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import pickle
 import re
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 
 import safetensors.torch
 import torch
 from torch import Tensor, nn
 
 from ..errors import TPAError
+from .checkpoints import read_checkpoint
 
 SUFFIXES = ('.safetensors', '.pth', '.pt', '.bin')
 
@@ -55,7 +53,9 @@ def load_state_dict(path: str | os.PathLike) -> dict[str, Tensor]:
     if not path.is_file():
         raise TPAError(f'There is no weights file {path}: correct the path, or copy the file there.')
     try:
-        content = safetensors.torch.load_file(path) if path.suffix == '.safetensors' else _torch_load(path)
+        content = safetensors.torch.load_file(path) if path.suffix == '.safetensors' else read_checkpoint(path)
+    except TPAError:
+        raise
     except Exception as error:  # a damaged file can raise almost anything
         raise TPAError(
             f'{path} cannot be read as weights ({first_sentence(error)}): it is damaged or holds more than tensors; '
@@ -127,42 +127,6 @@ def digest(module: nn.Module) -> str:
         sample = flat[:: max(1, math.ceil(flat.numel() / _SAMPLE))].cpu().contiguous()
         sha.update(sample.view(torch.uint8).numpy().tobytes())
     return sha.hexdigest()
-
-
-class _Shell:
-    """Stands for every object in a file that is not a tensor: it takes anything and does nothing."""
-
-    def __init__(self, *args, **kwargs) -> None:
-        pass
-
-    __setstate__ = __setitem__ = append = extend = __init__
-
-
-class _TensorUnpickler(pickle.Unpickler):
-    """Reads tensors and makes shells of all other objects. None of their code is imported."""
-
-    parts = {
-        ('collections', 'OrderedDict'): OrderedDict,
-        ('torch', 'Size'): torch.Size,
-        ('torch._utils', '_rebuild_tensor_v2'): torch._utils._rebuild_tensor_v2,
-        ('torch._utils', '_rebuild_parameter'): torch._utils._rebuild_parameter,
-    }
-
-    def find_class(self, module: str, name: str) -> object:
-        return self.parts.get((module, name), _Shell)
-
-
-def _torch_load(path: Path) -> object:
-    """Reads a PyTorch file. Objects that training left next to the weights become empty shells."""
-    try:
-        return torch.load(path, map_location='cpu', weights_only=True)
-    except pickle.UnpicklingError:
-        # MMEngine keeps its log buffers in a checkpoint, other scripts their arguments. PyTorch 2.6 could be told which
-        # of them to accept; older ones cannot.
-        tensors = SimpleNamespace(
-            __name__='tensors', Unpickler=_TensorUnpickler, load=lambda file, **kwargs: _TensorUnpickler(file).load()
-        )
-        return torch.load(path, map_location='cpu', weights_only=False, pickle_module=tensors)
 
 
 def first_sentence(error: BaseException) -> str:
