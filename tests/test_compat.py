@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-import pickle
 import subprocess
 import sys
 import warnings
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from mmengine.config import Config, ConfigDict
-from mmengine.logging import HistoryBuffer
+from mmengine.config import Config
 from mmengine.registry import DefaultScope
 from mmseg.registry import MODELS
 
@@ -22,9 +19,6 @@ from tpa_mmseg.doctor import survey
 from tpa_mmseg.errors import TPAError
 
 ROOT = Path(__file__).parents[1]
-SAFE_LOADING = pytest.mark.skipif(
-    torch.torch_version.TorchVersion(torch.__version__) < (2, 6), reason='this PyTorch loads everything by default'
-)
 
 
 @pytest.mark.skipif(
@@ -80,50 +74,6 @@ def test_a_config_that_inherits_from_mmseg_is_read_without_a_word(tmp_path):
         config = Config.fromfile(tmp_path / 'config.py')
     assert config.model.type == 'EncoderDecoder'
     assert [str(warning.message) for warning in heard] == []
-
-
-def checkpoint() -> dict:
-    """What a Runner of mmengine saves beside the weights."""
-    loss = HistoryBuffer()
-    for value in (2.0, 1.0):
-        loss.update(value)
-    return {
-        'state_dict': {'weight': torch.ones(2)},
-        'message_hub': {'log_scalars': {'loss': loss}, 'resumed_keys': {'loss': True}},
-        'meta': {'dataset_meta': ConfigDict(classes=('cat', 'dog')), 'iter': 2},
-        'best': {'mIoU': np.float32(41.5), 'seed': np.int64(3), 'confusion': np.arange(4).reshape(2, 2)},
-    }
-
-
-@SAFE_LOADING
-def test_a_checkpoint_of_the_runner_is_read_as_plain_data(tmp_path):
-    torch.save(checkpoint(), tmp_path / 'iter_2.pth')
-    read = torch.load(tmp_path / 'iter_2.pth')
-    assert read['state_dict']['weight'].tolist() == [1, 1]
-    assert read['message_hub']['log_scalars']['loss'].mean() == 1.5
-    assert read['meta']['dataset_meta'].classes == ('cat', 'dog')
-    assert read['best']['mIoU'] == np.float32(41.5)
-    assert read['best']['confusion'].tolist() == [[0, 1], [2, 3]]
-
-
-class Reaching:
-    """Pickles as ``getattr(owner, name)``: the first step of every file that runs code when it is read."""
-
-    def __init__(self, owner: object, name: str) -> None:
-        self.owner, self.name = owner, name
-
-    def __reduce__(self):
-        return getattr, (self.owner, self.name)
-
-
-@SAFE_LOADING
-@pytest.mark.parametrize(
-    ('owner', 'name'), [(HistoryBuffer, '__init__'), (HistoryBuffer, 'register_statistics'), (np.ndarray, 'tofile')]
-)
-def test_a_file_cannot_reach_beyond_plain_data(tmp_path, owner, name):
-    torch.save({'weight': Reaching(owner, name)}, tmp_path / 'evil.pth')
-    with pytest.raises((TPAError, pickle.UnpicklingError), match=name):
-        torch.load(tmp_path / 'evil.pth')
 
 
 def test_the_package_works_where_python_has_no_find_loader():

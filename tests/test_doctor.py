@@ -124,7 +124,7 @@ def test_the_doctor_runs_where_nothing_is_installed():
     # Without the site module there are no site-packages.
     answer = run_python('-S', '-m', 'tpa_mmseg.doctor')
     assert answer.returncode == 1
-    assert 'problem: Not installed: mmengine, mmcv, mmseg. `pip install' in answer.stdout
+    assert 'problem: Not installed: packaging, mmengine, mmcv, mmseg. `pip install' in answer.stdout
 
 
 @pytest.fixture

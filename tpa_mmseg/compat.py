@@ -27,7 +27,6 @@ def install() -> None:
     _quiet_noise()
     _restore_find_loader()
     _stand_in_for_compiled_ops()
-    _trust_mmengine_checkpoints()
 
 
 def _quiet_noise() -> None:
@@ -80,40 +79,3 @@ def _stand_in_for_compiled_ops() -> None:
         if error.name == 'mmcv':
             raise
         sys.modules['mmcv._ext'] = MissingOps(str(error))
-
-
-def _trust_mmengine_checkpoints() -> None:
-    """Lets PyTorch 2.6 and later read what mmengine's Runner saves, still without running code from the file.
-
-    ``torch.load`` now accepts weights only, but a checkpoint of the Runner also carries its training log
-    (``HistoryBuffer``), numpy values and configs. They are plain data, so they join PyTorch's list of safe types.
-    """
-    import torch
-
-    if torch.torch_version.TorchVersion(torch.__version__) < (2, 6):
-        return
-    import numpy as np
-    from mmengine.config import ConfigDict
-    from mmengine.logging import HistoryBuffer
-
-    def method_of_history(owner: type, name: str):
-        """All that a HistoryBuffer needs of ``getattr``; the real one would let a file reach anything."""
-        if owner is not HistoryBuffer or name not in ('min', 'max', 'mean', 'current'):
-            raise TPAError(f'the checkpoint asks for {owner!r}.{name}, which is not plain data: do not trust this file')
-        return getattr(owner, name)
-
-    scalar, reconstruct = np.float64(0).__reduce__()[0], np.zeros(0).__reduce__()[0]
-    dtypes = {type(np.dtype(code)) for code in np.typecodes['All'] if code != 'O'}
-    torch.serialization.add_safe_globals(
-        [
-            HistoryBuffer,
-            ConfigDict,
-            np.ndarray,
-            np.dtype,
-            *dtypes,
-            # The same functions under the names that files of numpy 1 and numpy 2, of pickle 2 and later, use.
-            *((scalar, f'numpy.{core}.multiarray.scalar') for core in ('core', '_core')),
-            *((reconstruct, f'numpy.{core}.multiarray._reconstruct') for core in ('core', '_core')),
-            *((method_of_history, f'{builtins}.getattr') for builtins in ('builtins', '__builtin__')),
-        ]
-    )

@@ -70,9 +70,12 @@ def release(version: str) -> tuple[int, ...]:
 
 def _unmet(facts: dict[str, str], required: list[str]) -> list[str]:
     missing, found = [], []
-    for line in required:
+    absent = [module for module, names in PROVIDERS.items() if not any(name in facts for name in names)]
+    try:
         from packaging.requirements import Requirement
-
+    except ImportError:  # without it the requirements cannot be read
+        missing, required = ['packaging'], []
+    for line in required:
         each = Requirement(line)
         if each.marker is not None and not each.marker.evaluate({'extra': ''}):
             continue
@@ -81,7 +84,6 @@ def _unmet(facts: dict[str, str], required: list[str]) -> list[str]:
             missing.append(each.name)
         elif not each.specifier.contains(version, prereleases=True):
             found.append(f"tpa_mmseg needs {each} and this is {version}: `pip install '{each}'`")
-    absent = [module for module, names in PROVIDERS.items() if not any(name in facts for name in names)]
     if missing or absent:
         extra = '[lite]' if absent else ''
         found.insert(0, f"Not installed: {', '.join(missing + absent)}. `pip install 'tpa_mmseg{extra}'`")
@@ -177,12 +179,10 @@ def table(facts: dict[str, str], required: list[str]) -> dict[str, str]:
 def diagnose(as_json: bool = False) -> int:
     """Prints the report. Returns the exit code: 1 if there are problems."""
     facts, required = survey(), requirements()
-    try:
-        found = problems(facts, required)
-    except ImportError:  # of packaging, which reads the requirements
-        found = ["Not installed: packaging. `pip install 'tpa_mmseg[lite]'`"]
-    found = found or import_problems()
+    found = problems(facts, required) or import_problems()
     rows = table(facts, required)
+    if () < release(facts.get('torch', '')) < (2, 10):
+        rows['warning'] = 'PyTorch before 2.10 cannot read .pth files safely: only safetensors files are read'
     if not found:
         from mmengine.utils.dl_utils import collect_env
 

@@ -1,4 +1,4 @@
-"""NACLIP with CLIP ViT-L/14 + MLMP on VOC21, by MLMP's protocol: two images at a time."""
+"""NACLIP at 224 + MLMP with CLIP ViT-L/14 on VOC21."""
 
 _base_ = 'naclip-224_vit-l14_voc21.py'
 model = dict(host=dict(_delete_=True, type='MLMP', host=_base_.model.host, scope='batch'))

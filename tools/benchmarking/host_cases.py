@@ -17,6 +17,7 @@ from mmseg.registry import MODELS
 from mmseg.structures import SegDataSample
 from torch import Tensor
 
+from tpa_mmseg import catalog
 from tpa_mmseg.core import ENCODER, Adapter, Evidence, PrototypeBank, ScoreMap, decide
 from tpa_mmseg.hosts import Trident
 from tpa_mmseg.hosts.clip_host import CLIPHost
@@ -24,7 +25,8 @@ from tpa_mmseg.hosts.clip_host import CLIPHost
 from .measure import Case, Clock
 from .plain_host import plain_labels
 
-CLIP = {'model': 'ViT-B-16-quickgelu', 'pretrained': None}
+_CATALOG = catalog.shipped()
+CLIP = {**_CATALOG.backbones['vit-b16'].clip, 'pretrained': None}
 TINY_CLIP = {
     'model': {
         'embed_dim': 512,
@@ -44,12 +46,14 @@ TINY_SAM = {
 }
 
 
-def _proxy(model: str | dict) -> dict:
-    return {'type': 'TimmEncoder', 'model': model, 'pretrained': False}
+def _proxy(name: str) -> dict:
+    """An encoder of the catalog with random weights."""
+    return {**_CATALOG.encoders[name].encoder, 'pretrained': False}
 
 
 def _tiny_proxy(patch: int) -> dict:
-    return _proxy({'img_size': 64, 'patch_size': patch, 'embed_dim': 32, 'depth': 1, 'num_heads': 2})
+    model = {'img_size': 64, 'patch_size': patch, 'embed_dim': 32, 'depth': 1, 'num_heads': 2}
+    return {'type': 'TimmEncoder', 'model': model, 'pretrained': False}
 
 
 class HostCase(NamedTuple):
@@ -69,12 +73,10 @@ HOSTS = {
     'NACLIP': HostCase('NACLIP', {}, _SLIDE),
     'NACLIP without PAMR': HostCase('NACLIP', {'pamr_steps': 0}, _SLIDE),
     'GEM': HostCase('GEM', {}, {}),
-    'ProxyCLIP': HostCase(
-        'ProxyCLIP', {'proxy': _proxy('vit_base_patch8_224.dino')}, {**_SLIDE, 'proxy': _tiny_proxy(8)}
-    ),
+    'ProxyCLIP': HostCase('ProxyCLIP', {'proxy': _proxy('dino-b8')}, {**_SLIDE, 'proxy': _tiny_proxy(8)}),
     'Trident': HostCase(
         'Trident',
-        {'proxy': _proxy('vit_base_patch16_224.dino'), 'sam': {'model': 'vit_b', 'checkpoint': False}},
+        {'proxy': _proxy('dino-b16'), 'sam': {'model': 'vit_b', 'checkpoint': False}},
         {**_SLIDE, 'cos_fac': 3.0, 'proxy': _tiny_proxy(16), 'sam': {'model': TINY_SAM, 'checkpoint': False}},
     ),
 }

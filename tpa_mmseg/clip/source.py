@@ -46,7 +46,7 @@ class CLIPSpec:
         model: Name of an open_clip model, or a dict in the shape of open_clip's own configs (``embed_dim``,
             ``vision_cfg``, ``text_cfg``, ``quick_gelu``, ...).
         pretrained: An open_clip tag, e.g. ``'openai'``, a file (safetensors, a PyTorch state dict, or OpenAI's
-            original archive), or None for random weights. A tag is looked for in the weights folder as
+            whole model), or None for random weights. A tag is looked for in the weights folder as
             ``<model>.<tag>.safetensors`` (or .pt, .bin) before it is downloaded. A file may name the few words it was
             trained with, see :mod:`.tokenizer`.
         precision: ``'float32'``, or ``'float16'`` or ``'bfloat16'`` by autocast.
@@ -110,7 +110,7 @@ class CLIPSpec:
         twin = f'{self.name}-quickgelu'
         twin = twin if twin in open_clip.list_models() else None
         remedy = 'set clip.quick_gelu=True' + (f', or clip.model={twin!r}' if twin else '')
-        if _is_archive(self.path) or _OPENAI_MARKS[0] in self._state:
+        if _OPENAI_MARKS[0] in self._state:
             raise TPAError(
                 f'{self.path} has weights of OpenAI, which need QuickGELU, but {self.name} has GELU: {remedy}.'
             )
@@ -195,7 +195,12 @@ class CLIPSpec:
 
     @cached_property
     def _state(self) -> dict[str, Tensor]:
-        return _load_archive(self.path) if _is_archive(self.path) else load_state_dict(self.path)
+        if _is_program(self.path):
+            raise TPAError(
+                f'{self.path} is a TorchScript archive, which is a program and is not run: download the weights as '
+                'safetensors instead (tpa weights download CONFIG), or set clip.pretrained to their tag.'
+            )
+        return load_state_dict(self.path)
 
 
 def _named_config(name: str) -> dict:
@@ -228,20 +233,12 @@ def _private_config(config: Mapping) -> dict:
     return {key: dict(value) if isinstance(value, Mapping) else value for key, value in config.items()}
 
 
-def _is_archive(path: Path) -> bool:
+def _is_program(path: Path) -> bool:
     """Returns True for a TorchScript archive, the form in which OpenAI published its models."""
     if not zipfile.is_zipfile(path):
         return False
     with zipfile.ZipFile(path) as archive:
         return any('/code/' in name for name in archive.namelist())
-
-
-def _load_archive(path: Path) -> dict[str, Tensor]:
-    """Reads the weights of a TorchScript archive, which contains tensors and numbers only, no Python objects."""
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore', FutureWarning)  # TorchScript is deprecated, OpenAI's files stay what they are
-        state = torch.jit.load(path, map_location='cpu').state_dict()
-    return {name: tensor for name, tensor in state.items() if name not in _OPENAI_MARKS}
 
 
 def _fill_causal_masks(model: nn.Module) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import pickle
 import re
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 import safetensors.torch
@@ -16,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import TPAError
+from .checkpoints import read_checkpoint
 
 SUFFIXES = ('.safetensors', '.pth', '.pt', '.bin')
 
@@ -54,7 +53,9 @@ def load_state_dict(path: str | os.PathLike) -> dict[str, Tensor]:
     if not path.is_file():
         raise TPAError(f'There is no weights file {path}: correct the path, or copy the file there.')
     try:
-        content = safetensors.torch.load_file(path) if path.suffix == '.safetensors' else _torch_load(path)
+        content = safetensors.torch.load_file(path) if path.suffix == '.safetensors' else read_checkpoint(path)
+    except TPAError:
+        raise
     except Exception as error:  # a damaged file can raise almost anything
         raise TPAError(
             f'{path} cannot be read as weights ({first_sentence(error)}): it is damaged or holds more than tensors; '
@@ -126,31 +127,6 @@ def digest(module: nn.Module) -> str:
         sample = flat[:: max(1, math.ceil(flat.numel() / _SAMPLE))].cpu().contiguous()
         sha.update(sample.view(torch.uint8).numpy().tobytes())
     return sha.hexdigest()
-
-
-class _Shell:
-    """Stands for every object in a file that is not a tensor: it takes anything and does nothing."""
-
-    def __init__(self, *args, **kwargs) -> None:
-        pass
-
-    def __setstate__(self, state) -> None:
-        pass
-
-    def __setitem__(self, key, value) -> None:
-        pass
-
-
-def _torch_load(path: Path) -> object:
-    """What a PyTorch file holds. Objects that training left next to the weights become empty shells."""
-    load = partial(torch.load, path, map_location='cpu', weights_only=True)
-    try:
-        return load()
-    except pickle.UnpicklingError:
-        # MMEngine keeps its log buffers in a checkpoint, other scripts their arguments. None of that code is imported.
-        others = torch.serialization.get_unsafe_globals_in_checkpoint(path)
-        with torch.serialization.safe_globals([(_Shell, name) for name in others]):
-            return load()
 
 
 def first_sentence(error: BaseException) -> str:
