@@ -10,7 +10,8 @@ from mmengine.config import Config
 
 from tests.helpers.tiny_segmenter import painted, tiny_config
 from tpa_mmseg.apis import Segmenter, host_names
-from tpa_mmseg.apis.loading import SegmenterOptions, load_model, resolve_config, text_host
+from tpa_mmseg.apis.loading import load_model
+from tpa_mmseg.apis.options import SegmenterOptions, resolve_config, text_host
 from tpa_mmseg.clip.names import ClassNames
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.miniature.world import CLASSES, PALETTE, paint

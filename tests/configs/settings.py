@@ -140,8 +140,8 @@ PLUGINS = {
 }
 # Host, what goes around it and its class, with the options that differ from its defaults: backbones.
 AROUND = {
-    ('naclip', '224-mlmp'): ('MLMP', {'reset': 'batch'}, ('vit-l14',)),
-    ('naclip', '224-mlmp0'): ('MLMP', {'reset': 'batch', 'steps': 0}, ('vit-l14',)),
+    ('naclip', '224-mlmp'): ('MLMP', {'scope': 'batch'}, ('vit-l14',)),
+    ('naclip', '224-mlmp0'): ('MLMP', {'scope': 'batch', 'steps': 0}, ('vit-l14',)),
     ('naclip', 't3a'): ('T3A', {}, ('vit-b16',)),
     ('naclip', 'lame'): ('LAME', {}, ('vit-b16',)),
     ('naclip', 'tent'): ('TENT', {}, ('vit-b16',)),

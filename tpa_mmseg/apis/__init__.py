@@ -1,7 +1,7 @@
 """Segment your own images with your own classes: one function, and an object that keeps the models."""
 
 from .images import ImageSource, Skipped
-from .loading import host_names
+from .options import host_names
 from .result import ClassArea, ClassCoverage, Segmentation, Segmentations, TPASettings
 from .segment import segment
 from .segmenter import Segmenter, SkippedWarning

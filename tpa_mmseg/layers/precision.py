@@ -12,5 +12,6 @@ def autocast_to(device: torch.device, precision: str) -> torch.autocast:
 
     ``'float32'`` means float32: an autocast around the caller is switched off.
     """
-    dtype = PRECISIONS[precision]
-    return torch.autocast(device.type, dtype, enabled=dtype != torch.float32)
+    if precision == 'float32':
+        return torch.autocast(device.type, enabled=False)
+    return torch.autocast(device.type, PRECISIONS[precision])

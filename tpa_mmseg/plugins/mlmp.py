@@ -52,12 +52,12 @@ class MLMP(NormAdaptation):
         cls_weight: Weight of the class token's entropy.
         prompt_integration: ``'loss'``: an entropy for each template. ``'text'``: the ablation in which templates are
             averaged from the start and the class token does not count.
-        reset: ``'image'``, or ``'batch'`` as the original has it, with two images to a batch. Several ranks then give
-            the numbers of one where the data loader has a :class:`~tpa_mmseg.datasets.WholeBatchSampler`.
+        scope: ``'image'``, or ``'batch'`` as in the original, which has batches of two images. Several ranks then give
+            the scores of one if the data loader has a :class:`~tpa_mmseg.datasets.WholeBatchSampler`.
         **kwargs: As for :class:`NormAdaptation`.
     """
 
-    resets = ('image', 'batch')
+    scopes = ('image', 'batch')
 
     def __init__(
         self,

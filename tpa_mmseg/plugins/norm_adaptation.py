@@ -45,7 +45,7 @@ class NormAdaptation(HostWrapper):
     def score_windows(self, windows: list[list[Tensor]]) -> list[list[Tensor]]:
         if not self.steps:
             return self._score(windows)
-        groups = [windows] if self.policy == 'batch' else [[of_image] for of_image in windows]
+        groups = [windows] if self.scope == 'batch' else [[of_image] for of_image in windows]
         return [scores for group in groups for scores in self._adapt_and_score(group)]
 
     def reset(self) -> None:
@@ -53,7 +53,7 @@ class NormAdaptation(HostWrapper):
 
     def _adapt_and_score(self, windows: list[list[Tensor]]) -> list[list[Tensor]]:
         norms = self._stream or self.new_norms()
-        if self.policy == 'stream':
+        if self.scope == 'stream':
             self._stream = norms
         self.adapt(norms, [window for of_image in windows for window in of_image])
         with norms.in_use():

@@ -13,7 +13,7 @@ from pathlib import Path
 from .. import catalog
 from ..apis import Segmenter, host_names
 from ..apis.images import ImageSource
-from ..apis.loading import DEFAULT_BACKBONE
+from ..apis.options import DEFAULT_BACKBONE
 from ..errors import TPAError
 from .examples import Example
 from .limits import Limits, read_classes, read_upload

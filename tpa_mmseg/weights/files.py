@@ -7,9 +7,10 @@ import math
 import os
 import pickle
 import re
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import safetensors.torch
 import torch
@@ -134,23 +135,34 @@ class _Shell:
     def __init__(self, *args, **kwargs) -> None:
         pass
 
-    def __setstate__(self, state) -> None:
-        pass
+    __setstate__ = __setitem__ = append = extend = __init__
 
-    def __setitem__(self, key, value) -> None:
-        pass
+
+class _TensorUnpickler(pickle.Unpickler):
+    """Reads tensors and makes shells of all other objects. None of their code is imported."""
+
+    parts = {
+        ('collections', 'OrderedDict'): OrderedDict,
+        ('torch', 'Size'): torch.Size,
+        ('torch._utils', '_rebuild_tensor_v2'): torch._utils._rebuild_tensor_v2,
+        ('torch._utils', '_rebuild_parameter'): torch._utils._rebuild_parameter,
+    }
+
+    def find_class(self, module: str, name: str) -> object:
+        return self.parts.get((module, name), _Shell)
 
 
 def _torch_load(path: Path) -> object:
-    """What a PyTorch file holds. Objects that training left next to the weights become empty shells."""
-    load = partial(torch.load, path, map_location='cpu', weights_only=True)
+    """Reads a PyTorch file. Objects that training left next to the weights become empty shells."""
     try:
-        return load()
+        return torch.load(path, map_location='cpu', weights_only=True)
     except pickle.UnpicklingError:
-        # MMEngine keeps its log buffers in a checkpoint, other scripts their arguments. None of that code is imported.
-        others = torch.serialization.get_unsafe_globals_in_checkpoint(path)
-        with torch.serialization.safe_globals([(_Shell, name) for name in others]):
-            return load()
+        # MMEngine keeps its log buffers in a checkpoint, other scripts their arguments. PyTorch 2.6 could be told which
+        # of them to accept; older ones cannot.
+        tensors = SimpleNamespace(
+            __name__='tensors', Unpickler=_TensorUnpickler, load=lambda file, **kwargs: _TensorUnpickler(file).load()
+        )
+        return torch.load(path, map_location='cpu', weights_only=False, pickle_module=tensors)
 
 
 def first_sentence(error: BaseException) -> str:
