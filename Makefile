@@ -1,16 +1,18 @@
 # make demo and make test need nothing but Python 3.10 or later: everything else goes into .venv.
 
 PYTHON ?= python3
+JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALLING := $(VENV)/.installing
 
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test quick lint bench clean
 
 help:
-	@echo 'make demo    five hosts with and without TPA on the miniature world: a table and a picture'
-	@echo 'make test    lint and run all tests'
+	@echo 'make demo    five hosts with and without TPA on the miniature world: a table and a figure'
+	@echo 'make test    lint and run all tests, on two processes'
+	@echo 'make quick   lint and run the method'"'"'s own tests: below a minute'
 	@echo 'make lint    check style, format, imports and words'
 	@echo 'make bench   measure TPA against the direct implementation'
 	@echo 'make clean   remove the environment and every cache, but no data and no results'
@@ -21,7 +23,10 @@ demo: $(INSTALLED)
 	$(BIN)/python tools/demo.py
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+quick: lint
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m quick
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -19,14 +19,6 @@ from pathlib import Path
 
 from tpa_tools.command import run_tool
 
-#: The hosts that the paper puts TPA around, as they are written in a table.
-PAPER_HOSTS = {
-    'sclip': 'SCLIP',
-    'clearclip': 'ClearCLIP',
-    'naclip': 'NACLIP',
-    'proxyclip': 'ProxyCLIP',
-    'trident': 'Trident',
-}
 #: What --quick leaves of the demo.
 QUICK = {'hosts': ['sclip', 'naclip'], 'size': 12, 'pool': 6}
 WORK_DIR = Path('work_dirs/demo')
@@ -36,7 +28,7 @@ SHOWN_SIZE = (128, 160)
 
 def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
     parser = argparse.ArgumentParser(prog, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--hosts', nargs='+', choices=PAPER_HOSTS, default=list(PAPER_HOSTS), help='(default: all)')
+    parser.add_argument('--hosts', nargs='+', metavar='NAME', help='(default: all that the paper puts TPA around)')
     parser.add_argument('--size', type=int, default=300, help='number of scenes (default: 300)')
     parser.add_argument('--pool', type=int, default=100, help='scenes in the pool (default: 100)')
     parser.add_argument('--jobs', type=int, default=2, help='hosts at a time, a core each (default: 2)')
@@ -49,9 +41,12 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from tpa_mmseg.io import write_json
+    from tpa_mmseg.options import one_of
 
+    titles = paper_hosts()
+    args.hosts = [one_of('--hosts', host, tuple(titles)) for host in args.hosts or titles]
     WORK_DIR.mkdir(parents=True, exist_ok=True)
-    print(f'Testing {", ".join(PAPER_HOSTS[host] for host in args.hosts)} on {args.size} scenes: a minute or two.')
+    print(f'Testing {", ".join(titles[host] for host in args.hosts)} on {args.size} scenes: a minute or two.')
     started = time.monotonic()
     results = run_hosts(args)
     write_json(WORK_DIR / 'results.json', results)
@@ -69,11 +64,20 @@ def run(args: argparse.Namespace) -> None:
     print('  docs/miniature.md says what this world is, configs/README.md has the real benchmarks')
 
 
-def config_of(host: str, backbone: str = 'mini-b8') -> Path:
-    """Returns the config of a host in ``configs/miniature``."""
-    from tpa_mmseg.catalog import CONFIGS
+def paper_hosts() -> dict[str, str]:
+    """Returns the hosts that the paper puts TPA around, with their titles."""
+    from tpa_mmseg import catalog
 
-    return CONFIGS.resolve() / 'miniature' / f'{host}_{backbone}.py'
+    return {name: host.title for name, host in catalog.shipped().hosts.items() if host.paper}
+
+
+def config_of(host: str) -> Path:
+    """Returns the config of a host in the miniature world."""
+    from tpa_mmseg import catalog
+
+    shipped = catalog.shipped()
+    defaults = shipped.suites['miniature'].own_images
+    return shipped.config(catalog.Row(host, '', defaults['backbone']), defaults['plain'])
 
 
 def run_hosts(args: argparse.Namespace) -> list[dict]:
@@ -86,7 +90,7 @@ def run_hosts(args: argparse.Namespace) -> list[dict]:
         for job in as_completed(jobs):
             host, found[jobs[job]] = jobs[job], job.result()
             base, tpa = (found[host][row]['mIoU'] for row in ('base', 'tpa'))
-            print(f'{PAPER_HOSTS[host]}: {base:.2f} -> {tpa:.2f} mIoU', flush=True)
+            print(f'{paper_hosts()[host]}: {base:.2f} -> {tpa:.2f} mIoU', flush=True)
             bar.advance()
     return [found[host] for host in args.hosts]
 
@@ -106,10 +110,10 @@ def run_host(host: str, size: int, pool: int) -> dict:
         status = subprocess.run([str(part) for part in command], stdout=output, stderr=output, env=environment)
     if status.returncode:
         last = log.read_text(encoding='utf-8').rstrip().rpartition('\n')[2]
-        raise TPAError(f'Testing {PAPER_HOSTS[host]} failed ({last}). See {log} for the full output.')
+        raise TPAError(f'Testing {paper_hosts()[host]} failed ({last}). See {log} for the full output.')
     report = json.loads((work_dir / 'results.json').read_text(encoding='utf-8'))
     return {
-        'host': PAPER_HOSTS[host],
+        'host': paper_hosts()[host],
         'base': report['host'],
         'tpa': report['tpa'],
         'gain': report['gain'],
@@ -155,7 +159,7 @@ def draw(hosts: list[str], out: Path) -> None:
         cfg.model.bank = str(WORK_DIR / host / 'bank.safetensors')
         result = inference_model(init_model(cfg, device='cpu'), f'miniature://images/test/{index:05d}.png')
         labels = (result.host_sem_seg.data[0].numpy(), result.pred_sem_seg.data[0].numpy())
-        rows.append((PAPER_HOSTS[host], scene('test', index), *labels))
+        rows.append((paper_hosts()[host], scene('test', index), *labels))
     write_png(out, comparison_grid(rows))
 
 

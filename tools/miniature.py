@@ -15,7 +15,6 @@ from pathlib import Path
 from tpa_tools.command import run_tool
 
 ROOT = Path(__file__).resolve().parent.parent
-CONFIGS = ROOT / 'configs/miniature'
 WORK_DIR = Path('work_dirs/miniature')
 SETTINGS = ROOT / 'configs/_base_/miniature_training.py'
 # Name of the weights -> module and the class of its settings.
@@ -119,7 +118,7 @@ def parse_settings(texts: list[str], kind: type) -> dict:
 def run_targets(args: argparse.Namespace) -> None:
     import torch
     from tpa_tools.miniature_training import targets
-    from tpa_tools.miniature_training.measure import HOSTS, config_name
+    from tpa_tools.miniature_training.measure import HOSTS, config_of
 
     from tpa_mmseg.io import write_json
     from tpa_mmseg.options import one_of
@@ -127,10 +126,10 @@ def run_targets(args: argparse.Namespace) -> None:
     torch.set_grad_enabled(False)
     common = (args.split, args.size, args.pool)
     hosts = [one_of('--hosts', host, tuple(HOSTS)) for host in args.hosts or HOSTS]
-    truth = targets.prototypes_of_truth(CONFIGS / config_name(hosts[0]), *common)
+    truth = targets.prototypes_of_truth(config_of(hosts[0]), *common)
     found = {}
     for host in hosts:
-        found[host] = targets.measure_targets(CONFIGS / config_name(host), *common)
+        found[host] = targets.measure_targets(config_of(host), *common)
         print(f'{HOSTS[host]}: {found[host]}', flush=True)
         write_json(args.out, {'split': args.split, 'prototypes_of_truth': truth, 'hosts': found})
     print(targets.table(found))
@@ -144,7 +143,7 @@ def measure_all() -> dict[str, dict[str, float]]:
 
     from tpa_mmseg.console import print_table, signed
 
-    numbers = {host: guard.measure_slice(host, CONFIGS, WORK_DIR / 'check') for host in HOSTS}
+    numbers = {host: guard.measure_slice(host, WORK_DIR / 'check') for host in HOSTS}
     rows = [[HOSTS[host], n['base'], n['tpa'], signed(n['tpa'] - n['base'])] for host, n in numbers.items()]
     print(f'\nmIoU on {guard.SLICE.size} scenes of {guard.SLICE.split}, pool of {guard.SLICE.pool}')
     print_table(['Host', 'Base', 'TPA', 'Gain'], rows, align='lrrr')

@@ -60,7 +60,7 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(module='report')
     parser.add_argument('--out', type=Path, metavar='DIR', help='where to (default: report in the folder of runs)')
     parser.add_argument(
-        '--world',
+        '--suite',
         nargs='+',
         metavar='NAME',
         help="only these (default: the paper's, and every other in which something was run)",
@@ -80,7 +80,7 @@ def add_check(parser: argparse.ArgumentParser) -> None:
 def add_place(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments that say which runs are meant and where they are."""
     parser.add_argument(
-        '--world', default='paper', metavar='NAME', help='paper, the real benchmarks (default), or miniature'
+        '--suite', default='paper', metavar='NAME', help='paper, the real benchmarks (default), or miniature'
     )
     parser.add_argument('--work-dir', type=Path, default=WORK_DIR, help=f'folder of all runs (default: {WORK_DIR})')
 

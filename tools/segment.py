@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Segments pictures and videos with classes of your own, with and without TPA."""
+"""Segments images and videos with user-defined classes, with and without TPA."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tpa_tools.command import run_tool
 
 if TYPE_CHECKING:
     from tpa_mmseg import Segmenter
-    from tpa_mmseg.apis import Result, Skipped
-    from tpa_mmseg.apis.inputs import Collected
+    from tpa_mmseg.apis import Segmentation, Skipped
+    from tpa_mmseg.apis.images import ImageList
     from tpa_mmseg.apis.saving import OutputFolder
 
 
 def parse_args(argv: Sequence[str] | None, prog: str | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog, description=__doc__)
-    parser.add_argument('images', nargs='+', metavar='IMAGE', help='pictures, folders of pictures, videos')
+    parser.add_argument('images', nargs='+', metavar='IMAGE', help='images, folders of images, videos')
     parser.add_argument(
         '--classes',
         nargs='+',
@@ -29,12 +29,15 @@ def parse_args(argv: Sequence[str] | None, prog: str | None) -> argparse.Namespa
         help='classes, each an argument or separated by commas, with synonyms after semicolons (cat "tv; television"); '
         'a text file with one class per line; or a packaged list, e.g. ade20k',
     )
-    parser.add_argument('--out', required=True, metavar='DIR', help='where results go')
+    parser.add_argument('--out', required=True, metavar='DIR', help='output folder')
     parser.add_argument(
         '--host', default='sclip', help='name of a host, e.g. naclip or proxyclip, or a config file (default: sclip)'
     )
     parser.add_argument(
-        '--backbone', default='auto', help='vit-b16, vit-l14, vit-h14 or mini-b8 (default: vit-b16 where it is here)'
+        '--backbone',
+        default='vit-b16',
+        help='CLIP model of the host: vit-b16, vit-l14, vit-h14; or mini-b8, the tiny model for synthetic scenes that '
+        'comes with the package (default: %(default)s)',
     )
     parser.add_argument(
         '--background',
@@ -42,23 +45,28 @@ def parse_args(argv: Sequence[str] | None, prog: str | None) -> argparse.Namespa
         const=True,
         default=False,
         metavar='WORDS',
-        help='add a class for all else; words that describe it, separated by commas',
+        help='add a class for everything else; words that describe it, separated by commas',
     )
     parser.add_argument('--threshold', type=float, help='pixels less probable than this become background')
-    parser.add_argument('--pool', nargs='+', metavar='DIR', help='adapt to these pictures (default: IMAGEs themselves)')
+    parser.add_argument('--pool', nargs='+', metavar='DIR', help='adapt to these images (default: the IMAGEs)')
+    parser.add_argument(
+        '--pool-size', type=int, default=100, metavar='N', help='most images of the pool; 0 for all (default: 100)'
+    )
     parser.add_argument('--bank', metavar='FILE', help='start with a saved bank')
     parser.add_argument('--save-bank', metavar='FILE', help='save the bank')
-    parser.add_argument('--no-tpa', action='store_true', help='the host alone')
+    parser.add_argument('--no-tpa', action='store_true', help='segment by the host alone')
     parser.add_argument('--alpha', type=float, help='share of the host (default: 0.5)')
     parser.add_argument('--lambda', type=float, dest='lambda_', help='weight of TPA (default: 5)')
-    parser.add_argument('--k', type=float, help='how sure an anchor is (default: 2)')
+    parser.add_argument('--k', type=float, help='confidence of anchors, as a multiple of chance (default: 2)')
     parser.add_argument(
         '--frame-stride', type=int, default=1, metavar='N', help='process every N-th video frame (default: 1)'
     )
-    parser.add_argument('--device', help='such as cuda:1 (default: the best there is)')
+    parser.add_argument('--device', help='torch device, e.g. cuda:1 (default: CUDA if available)')
     args = parser.parse_args(argv)
     if args.no_tpa and (args.pool or args.bank or args.save_bank):
-        parser.error('--no-tpa has no use for --pool, --bank or --save-bank')
+        parser.error('--no-tpa cannot be combined with --pool, --bank or --save-bank')
+    if args.pool_size < 0:
+        parser.error(f'--pool-size must be at least 0, got {args.pool_size}')
     return args
 
 
@@ -68,19 +76,19 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from tpa_mmseg import Segmenter
-    from tpa_mmseg.apis.inputs import Collected, collect, is_video
+    from tpa_mmseg.apis import SkippedWarning, Video
+    from tpa_mmseg.apis.images import ImageList, is_video, list_images
     from tpa_mmseg.apis.saving import OutputFolder
-    from tpa_mmseg.apis.segmenter import SkippedWarning
-    from tpa_mmseg.apis.video import Video
     from tpa_mmseg.console import track
 
-    # Before the networks are loaded, which takes a while.
+    # Before the models are loaded, which takes a while.
+    classes = read_classes(args)
     videos = [Video(path, args.frame_stride) for path in args.images if is_video(path)]
     files = [path for path in args.images if not is_video(path)]
-    found = collect(files) if files else Collected()
+    found = list_images(files) if files else ImageList()
     warnings.simplefilter('ignore', SkippedWarning)  # they are named at the end
-    model = Segmenter(
-        args.classes[0] if args.classes and len(args.classes) == 1 else args.classes,
+    segmenter = Segmenter(
+        classes,
         args.host,
         args.backbone,
         background=args.background,
@@ -93,53 +101,67 @@ def run(args: argparse.Namespace) -> None:
         device=args.device,
     )
     if args.pool:
-        model.adapt(args.pool)
-    elif found.pictures and not args.no_tpa and not args.bank:
-        model.adapt(found)
+        segmenter.adapt(args.pool, args.pool_size or None)
+    elif found.images and not args.no_tpa and not args.bank:
+        segmenter.adapt(found, args.pool_size or None)
 
-    out = OutputFolder(args.out, found.pictures)
+    out = OutputFolder(args.out, found.images)
     totals = Totals()
-    segment_pictures(model, found, out, totals)
+    segment_images(segmenter, found, out, totals)
     for video in videos:
         # Frames come one by one, so the bank grows with them unless it was given.
-        results = model.stream(video, grow=not args.no_tpa and not args.pool and not args.bank)
+        results = segmenter.stream(video, update_bank=not args.no_tpa and not args.pool and not args.bank)
         bar = track(results, video.path.name, video.count, unit='frames')
         out.add_video(video, (totals.count(result) for result in bar))
     out.finish(found.skipped)
     if args.save_bank:
-        model.save_bank(args.save_bank)
-    report(model, args, totals, found.skipped)
+        segmenter.save_bank(args.save_bank)
+    report(segmenter, args, totals, found.skipped)
 
 
-def segment_pictures(model: Segmenter, found: Collected, out: OutputFolder, totals: Totals) -> None:
-    from tpa_mmseg.apis.picture import Unreadable
+def read_classes(args: argparse.Namespace) -> list[list[str]] | None:
+    """Returns the names of each class, and prints them; None for the classes of a config."""
+    from tpa_mmseg.clip.names import ClassNames
+    from tpa_mmseg.errors import TPAError
+
+    if args.classes is None:
+        if not args.host.endswith('.py'):
+            raise TPAError('--classes is required, e.g. --classes cat sofa "tv; television"')
+        return None
+    names = ClassNames.read(args.classes[0] if len(args.classes) == 1 else args.classes)
+    print(names, flush=True)
+    return [list(synonyms) for synonyms in names.names]
+
+
+def segment_images(segmenter: Segmenter, found: ImageList, out: OutputFolder, totals: Totals) -> None:
+    from tpa_mmseg.apis.images import UnreadableImage
     from tpa_mmseg.console import track
 
-    for picture in track(list(found.pictures), 'Segmenting'):
+    for image in track(list(found.images), 'Segmenting'):
         try:
-            out.add(totals.count(model.segment(picture)))
-        except Unreadable as error:
-            found.skip(picture, str(error))
+            out.add(totals.count(segmenter.segment_one(image)))
+        except UnreadableImage as error:
+            found.skip(image, str(error))
 
 
 class Totals:
-    """The areas of all pictures and frames together."""
+    """The areas of all images and frames together."""
 
     def __init__(self) -> None:
         self.images = 0
         self.shares: dict[str, list[float]] = {}
 
-    def count(self, result: Result) -> Result:
-        """Adds a result, and passes it on."""
+    def count(self, result: Segmentation) -> Segmentation:
+        """Adds a segmentation and returns it."""
         self.images += 1
-        for area in result.areas():
+        for area in result.areas:
             sums = self.shares.setdefault(area.name, [0.0, 0.0])
             sums[0] += area.host_share
             sums[1] += area.share
         return result
 
     def rows(self) -> list[tuple]:
-        """Name, mean share by the host and with TPA in percent, of every class that occurs."""
+        """Returns name, mean share by the host and with TPA in percent of every class that occurs."""
         return [
             (name, *(100 * share / self.images for share in shares))
             for name, shares in self.shares.items()
@@ -147,7 +169,7 @@ class Totals:
         ]
 
 
-def report(model: Segmenter, args: argparse.Namespace, totals: Totals, skipped: list[Skipped]) -> None:
+def report(segmenter: Segmenter, args: argparse.Namespace, totals: Totals, skipped: list[Skipped]) -> None:
     from tpa_mmseg.console import print_table
     from tpa_mmseg.errors import TPAError
 
@@ -159,9 +181,9 @@ def report(model: Segmenter, args: argparse.Namespace, totals: Totals, skipped: 
     if args.no_tpa:
         print_table(['Class', 'Area, %'], [row[:2] for row in rows])
     else:
-        print(model.describe_bank())
+        print(segmenter.describe_bank())
         print_table(['Class', 'Host: area, %', 'TPA: area, %'], rows)
-    print(f'{totals.images} images are in {Path(args.out)}: overlays, labels, comparisons, areas.json.')
+    print(f'Wrote {totals.images} images to {Path(args.out)}: overlays, labels, comparisons, areas.json.')
 
 
 if __name__ == '__main__':

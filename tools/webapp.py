@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Opens a local page: drop pictures, type classes, move the settings of TPA and see what changes."""
+"""Opens a local page: drop images, enter class names, move the settings of TPA and see what changes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
     parser.add_argument(
         '--address',
         default='127.0.0.1',
-        help='where to listen (default: %(default)s, which only this machine can reach)',
+        help='address to listen on (default: %(default)s, which only this machine can reach)',
     )
     parser.add_argument('--port', type=int, default=8080, help='(default: %(default)s)')
-    parser.add_argument('--device', help='such as cuda:1 (default: the best there is)')
-    parser.add_argument('--max-images', type=int, default=16, help='pictures at once (default: %(default)s)')
-    parser.add_argument('--max-mb', type=float, default=16, help='size of a file (default: %(default)s)')
+    parser.add_argument('--device', help='torch device, e.g. cuda:1 (default: CUDA if available)')
+    parser.add_argument('--max-images', type=int, default=16, help='most images (default: %(default)s)')
+    parser.add_argument('--max-mb', type=float, default=16, help='largest size of a file in MB (default: %(default)s)')
     parser.add_argument('--no-browser', action='store_true', help='do not open a browser')
     run_tool(run, parser.parse_args(argv))
 

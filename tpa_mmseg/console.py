@@ -178,7 +178,7 @@ class ProgressBar:
             self._print_line()
 
     def times(self) -> tuple[str, str, str]:
-        """Returns the speed, the time elapsed and the time remaining; empty where they are unknown."""
+        """Returns the speed, the time elapsed and the time remaining; empty if unknown."""
         elapsed = time.monotonic() - self._started
         speed = (self.done - self._first) / max(elapsed, 1e-9)
         if not speed:

@@ -76,4 +76,26 @@ miniature = dict(
         ),
         checkpoint='tpa_mmseg://miniature/weights/sam.safetensors',
     ),
+    # Its image encoder, as an encoder of banks and inside hosts.
+    sam_encoder=dict(
+        _delete_=True,
+        type='TimmEncoder',
+        model=dict(
+            type='VisionTransformerSAM',
+            img_size=256,
+            patch_size=16,
+            embed_dim=96,
+            depth=4,
+            num_heads=3,
+            neck_chans=64,
+            global_attn_indexes=(1, 3),
+            window_size=8,
+            use_rel_pos=True,
+        ),
+        pretrained='tpa_mmseg://miniature/weights/sam.safetensors',
+    ),
 )
+# What an encoder without training is good for.
+miniature['encoder_untrained'] = dict(miniature['encoder'], pretrained=False)
+# Long and short side of scenes, about: tpa_mmseg.segment shrinks larger images to it.
+largest_image = (640, 160)

@@ -1,4 +1,4 @@
-"""ClearCLIP with FSA inside and CLIP ViT-B/16 on ADE20K."""
+"""ClearCLIP + FSA with CLIP ViT-B/16 on ADE20K."""
 
 _base_ = 'clearclip_vit-b16_ade20k.py'
 model = dict(host=dict(plugin=dict(type='FSA', sharpness=3.0)))

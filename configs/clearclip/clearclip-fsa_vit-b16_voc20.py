@@ -1,4 +1,4 @@
-"""ClearCLIP with FSA inside and CLIP ViT-B/16 on VOC20."""
+"""ClearCLIP + FSA with CLIP ViT-B/16 on VOC20."""
 
 _base_ = 'clearclip_vit-b16_voc20.py'
 model = dict(host=dict(plugin=dict(type='FSA', sharpness=3.0)))

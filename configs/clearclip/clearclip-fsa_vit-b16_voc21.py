@@ -1,4 +1,4 @@
-"""ClearCLIP with FSA inside and CLIP ViT-B/16 on VOC21."""
+"""ClearCLIP + FSA with CLIP ViT-B/16 on VOC21."""
 
 _base_ = 'clearclip_vit-b16_voc21.py'
 model = dict(host=dict(plugin=dict(type='FSA', sharpness=3.0)))

@@ -1,4 +1,4 @@
-"""GEM with the tiny CLIP with patches of 8 on the miniature world."""
+"""GEM with CLIP Mini-B/8 on Miniature."""
 
 _base_ = [
     '../_base_/hosts/gem.py',
@@ -10,11 +10,11 @@ model = dict(
     encoder=_base_.miniature.encoder,
     host=dict(
         clip=_base_.miniature.clip_b8,
-        class_names=_base_.miniature.classes,
-        depth=3,
         slide_crop=64,
         slide_stride=32,
+        class_names=_base_.miniature.classes,
         window_batch=16,
+        depth=3,
     ),
 )
 test_dataloader = dict(dataset=dict(pipeline=_base_.test_pipeline))

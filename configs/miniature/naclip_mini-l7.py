@@ -1,4 +1,4 @@
-"""NACLIP with the tiny CLIP with patches of 7 on the miniature world."""
+"""NACLIP with CLIP Mini-L/7 on Miniature."""
 
 _base_ = 'naclip_mini-b8.py'
 model = dict(host=dict(clip=_base_.miniature.clip_l7, slide_crop=56, slide_stride=28))

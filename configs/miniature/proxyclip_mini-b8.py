@@ -1,4 +1,4 @@
-"""ProxyCLIP with the tiny CLIP with patches of 8 on the miniature world."""
+"""ProxyCLIP with CLIP Mini-B/8 on Miniature."""
 
 _base_ = [
     '../_base_/hosts/proxyclip.py',
@@ -10,11 +10,11 @@ model = dict(
     encoder=_base_.miniature.encoder,
     host=dict(
         clip=_base_.miniature.clip_b8,
-        proxy=_base_.miniature.encoder,
-        class_names=_base_.miniature.classes,
         slide_crop=64,
         slide_stride=32,
+        class_names=_base_.miniature.classes,
         window_batch=16,
+        proxy=_base_.miniature.encoder,
         padding=8,
     ),
 )

@@ -1,4 +1,4 @@
-"""SCLIP with the tiny CLIP with patches of 8 on the miniature world."""
+"""SCLIP with CLIP Mini-B/8 on Miniature."""
 
 _base_ = [
     '../_base_/hosts/sclip.py',
@@ -10,9 +10,9 @@ model = dict(
     encoder=_base_.miniature.encoder,
     host=dict(
         clip=_base_.miniature.clip_b8,
-        class_names=_base_.miniature.classes,
         slide_crop=64,
         slide_stride=32,
+        class_names=_base_.miniature.classes,
         window_batch=16,
     ),
 )

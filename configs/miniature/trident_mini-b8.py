@@ -1,4 +1,4 @@
-"""Trident with the tiny CLIP with patches of 8 on the miniature world."""
+"""Trident with CLIP Mini-B/8 on Miniature."""
 
 _base_ = [
     '../_base_/hosts/trident.py',
@@ -10,12 +10,12 @@ model = dict(
     encoder=_base_.miniature.encoder,
     host=dict(
         clip=_base_.miniature.clip_b8,
-        proxy=_base_.miniature.encoder,
-        sam=_base_.miniature.sam,
-        class_names=_base_.miniature.classes,
         slide_crop=64,
         slide_stride=32,
+        class_names=_base_.miniature.classes,
         window_batch=16,
+        proxy=_base_.miniature.encoder,
+        sam=_base_.miniature.sam,
         refinement=dict(minimal_area=49),
     ),
 )

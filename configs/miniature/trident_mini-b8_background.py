@@ -1,4 +1,4 @@
-"""Trident on the miniature world with its grounds as background, to which unsure pixels go."""
+"""Trident with CLIP Mini-B/8 on Miniature, background."""
 
 _base_ = 'trident_mini-b8.py'
 model = dict(host=dict(class_names=_base_.miniature.classes_background, prob_thd=0.1))

@@ -1,4 +1,4 @@
-"""NACLIP with CLIP ViT-L/14 + MLMP on COCO-Stuff164k, by MLMP's protocol, without a step of adaptation."""
+"""NACLIP at 224 + MLMP without steps with CLIP ViT-L/14 on COCO-Stuff164k."""
 
 _base_ = 'naclip-224-mlmp_vit-l14_coco_stuff164k.py'
 model = dict(host=dict(steps=0))

@@ -1,4 +1,4 @@
-"""NACLIP with CLIP ViT-L/14 + MLMP on Context59, by MLMP's protocol, without a step of adaptation."""
+"""NACLIP at 224 + MLMP without steps with CLIP ViT-L/14 on Context59."""
 
 _base_ = 'naclip-224-mlmp_vit-l14_context59.py'
 model = dict(host=dict(steps=0))

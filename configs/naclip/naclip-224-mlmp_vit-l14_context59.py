@@ -1,5 +1,5 @@
-"""NACLIP with CLIP ViT-L/14 + MLMP on Context59, by MLMP's protocol: two images at a time."""
+"""NACLIP at 224 + MLMP with CLIP ViT-L/14 on Context59."""
 
 _base_ = 'naclip-224_vit-l14_context59.py'
-model = dict(host=dict(_delete_=True, type='MLMP', host=_base_.model.host, reset='batch'))
+model = dict(host=dict(_delete_=True, type='MLMP', host=_base_.model.host, scope='batch'))
 test_dataloader = dict(batch_size=2, sampler=dict(_delete_=True, type='WholeBatchSampler', batch_size=2))

@@ -1,9 +1,9 @@
-"""NACLIP with CLIP ViT-L/14 on COCO-Object, by MLMP's protocol."""
+"""NACLIP at 224 with CLIP ViT-L/14 on COCO-Object."""
 
 _base_ = [
     '../_base_/hosts/naclip_mlmp.py',
     '../_base_/datasets/coco_object.py',
     '../_base_/pipelines/mlmp_224.py',
 ]
-model = dict(host=dict(class_names='coco_object_sclip'))
+model = dict(host=dict(clip=_base_.backbones.vit_l14, class_names='coco_object_sclip'))
 test_dataloader = dict(dataset=dict(pipeline=_base_.test_pipeline))

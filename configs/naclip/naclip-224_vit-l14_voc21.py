@@ -1,9 +1,9 @@
-"""NACLIP with CLIP ViT-L/14 on VOC21, by MLMP's protocol."""
+"""NACLIP at 224 with CLIP ViT-L/14 on VOC21."""
 
 _base_ = [
     '../_base_/hosts/naclip_mlmp.py',
     '../_base_/datasets/voc21.py',
     '../_base_/pipelines/mlmp_224.py',
 ]
-model = dict(host=dict(class_names='voc21_sclip'))
+model = dict(host=dict(clip=_base_.backbones.vit_l14, class_names='voc21_sclip'))
 test_dataloader = dict(dataset=dict(pipeline=_base_.test_pipeline))

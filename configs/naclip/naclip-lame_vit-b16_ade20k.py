@@ -1,4 +1,4 @@
-"""NACLIP with CLIP ViT-B/16 + LAME on ADE20K."""
+"""NACLIP + LAME with CLIP ViT-B/16 on ADE20K."""
 
 _base_ = 'naclip_vit-b16_ade20k.py'
 model = dict(host=dict(_delete_=True, type='LAME', host=_base_.model.host))

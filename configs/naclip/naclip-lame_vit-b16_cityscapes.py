@@ -1,4 +1,4 @@
-"""NACLIP with CLIP ViT-B/16 + LAME on Cityscapes."""
+"""NACLIP + LAME with CLIP ViT-B/16 on Cityscapes."""
 
 _base_ = 'naclip_vit-b16_cityscapes.py'
 model = dict(host=dict(_delete_=True, type='LAME', host=_base_.model.host))

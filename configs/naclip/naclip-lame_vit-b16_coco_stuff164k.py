@@ -1,4 +1,4 @@
-"""NACLIP with CLIP ViT-B/16 + LAME on COCO-Stuff164k."""
+"""NACLIP + LAME with CLIP ViT-B/16 on COCO-Stuff164k."""
 
 _base_ = 'naclip_vit-b16_coco_stuff164k.py'
 model = dict(host=dict(_delete_=True, type='LAME', host=_base_.model.host))

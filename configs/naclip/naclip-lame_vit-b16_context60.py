@@ -1,4 +1,4 @@
-"""NACLIP with CLIP ViT-B/16 + LAME on Context60."""
+"""NACLIP + LAME with CLIP ViT-B/16 on Context60."""
 
 _base_ = 'naclip_vit-b16_context60.py'
 model = dict(host=dict(_delete_=True, type='LAME', host=_base_.model.host))

@@ -1,4 +1,4 @@
-"""NACLIP with CLIP ViT-B/16 + LAME on VOC20."""
+"""NACLIP + LAME with CLIP ViT-B/16 on VOC20."""
 
 _base_ = 'naclip_vit-b16_voc20.py'
 model = dict(host=dict(_delete_=True, type='LAME', host=_base_.model.host))

@@ -1,4 +1,4 @@
-"""NACLIP with ResCLIP inside and CLIP ViT-B/16 on COCO-Object."""
+"""NACLIP + ResCLIP with CLIP ViT-B/16 on COCO-Object."""
 
 _base_ = ['naclip_vit-b16_coco_object.py', '../_base_/resclip.py']
 model = dict(host=dict(plugin=_base_.resclip.coco_object))

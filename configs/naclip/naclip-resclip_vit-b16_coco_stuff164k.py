@@ -1,4 +1,4 @@
-"""NACLIP with ResCLIP inside and CLIP ViT-B/16 on COCO-Stuff164k."""
+"""NACLIP + ResCLIP with CLIP ViT-B/16 on COCO-Stuff164k."""
 
 _base_ = ['naclip_vit-b16_coco_stuff164k.py', '../_base_/resclip.py']
 model = dict(host=dict(plugin=_base_.resclip.coco_stuff164k))

@@ -1,4 +1,4 @@
-"""NACLIP with ResCLIP inside and CLIP ViT-B/16 on VOC21."""
+"""NACLIP + ResCLIP with CLIP ViT-B/16 on VOC21."""
 
 _base_ = ['naclip_vit-b16_voc21.py', '../_base_/resclip.py']
 model = dict(host=dict(plugin=_base_.resclip.voc21))

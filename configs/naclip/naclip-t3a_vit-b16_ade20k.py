@@ -1,4 +1,4 @@
-"""NACLIP with CLIP ViT-B/16 + T3A on ADE20K."""
+"""NACLIP + T3A with CLIP ViT-B/16 on ADE20K."""
 
 _base_ = 'naclip_vit-b16_ade20k.py'
 model = dict(host=dict(_delete_=True, type='T3A', host=_base_.model.host))

@@ -1,4 +1,4 @@
-"""NACLIP with CLIP ViT-B/16 + T3A on Context60."""
+"""NACLIP + T3A with CLIP ViT-B/16 on Context60."""
 
 _base_ = 'naclip_vit-b16_context60.py'
 model = dict(host=dict(_delete_=True, type='T3A', host=_base_.model.host))

@@ -1,4 +1,4 @@
-"""NACLIP with CLIP ViT-B/16 + TENT on COCO-Object."""
+"""NACLIP + TENT with CLIP ViT-B/16 on COCO-Object."""
 
 _base_ = 'naclip_vit-b16_coco_object.py'
 model = dict(host=dict(_delete_=True, type='TENT', host=_base_.model.host))

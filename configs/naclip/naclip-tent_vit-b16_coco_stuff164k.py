@@ -1,4 +1,4 @@
-"""NACLIP with CLIP ViT-B/16 + TENT on COCO-Stuff164k."""
+"""NACLIP + TENT with CLIP ViT-B/16 on COCO-Stuff164k."""
 
 _base_ = 'naclip_vit-b16_coco_stuff164k.py'
 model = dict(host=dict(_delete_=True, type='TENT', host=_base_.model.host))

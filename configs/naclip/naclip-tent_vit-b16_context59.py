@@ -1,4 +1,4 @@
-"""NACLIP with CLIP ViT-B/16 + TENT on Context59."""
+"""NACLIP + TENT with CLIP ViT-B/16 on Context59."""
 
 _base_ = 'naclip_vit-b16_context59.py'
 model = dict(host=dict(_delete_=True, type='TENT', host=_base_.model.host))

@@ -1,4 +1,4 @@
-"""NACLIP with CLIP ViT-B/16 + TENT on VOC20."""
+"""NACLIP + TENT with CLIP ViT-B/16 on VOC20."""
 
 _base_ = 'naclip_vit-b16_voc20.py'
 model = dict(host=dict(_delete_=True, type='TENT', host=_base_.model.host))

@@ -1,4 +1,4 @@
-"""ProxyCLIP with DINOv2 ViT-B/14 inside and CLIP ViT-B/16 on Context59."""
+"""ProxyCLIP (DINOv2) with CLIP ViT-B/16 on Context59."""
 
 _base_ = 'proxyclip_vit-b16_context59.py'
-model = dict(host=dict(proxy=_base_.proxies.dinov2))
+model = dict(host=dict(proxy=dict(type='TimmEncoder', model='vit_base_patch14_reg4_dinov2.lvd142m')))

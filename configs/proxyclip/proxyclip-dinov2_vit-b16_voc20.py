@@ -1,4 +1,4 @@
-"""ProxyCLIP with DINOv2 ViT-B/14 inside and CLIP ViT-B/16 on VOC20."""
+"""ProxyCLIP (DINOv2) with CLIP ViT-B/16 on VOC20."""
 
 _base_ = 'proxyclip_vit-b16_voc20.py'
-model = dict(host=dict(proxy=_base_.proxies.dinov2))
+model = dict(host=dict(proxy=dict(type='TimmEncoder', model='vit_base_patch14_reg4_dinov2.lvd142m')))

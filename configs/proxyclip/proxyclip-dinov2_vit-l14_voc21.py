@@ -1,4 +1,4 @@
-"""ProxyCLIP with DINOv2 ViT-B/14 inside and CLIP ViT-L/14 on VOC21."""
+"""ProxyCLIP (DINOv2) with CLIP ViT-L/14 on VOC21."""
 
 _base_ = 'proxyclip_vit-l14_voc21.py'
-model = dict(host=dict(proxy=_base_.proxies.dinov2))
+model = dict(host=dict(proxy=dict(type='TimmEncoder', model='vit_base_patch14_reg4_dinov2.lvd142m')))

@@ -1,4 +1,4 @@
-"""ProxyCLIP with FSA inside and CLIP ViT-B/16 on Cityscapes."""
+"""ProxyCLIP + FSA with CLIP ViT-B/16 on Cityscapes."""
 
 _base_ = 'proxyclip_vit-b16_cityscapes.py'
-model = dict(host=dict(slide_stride=80, plugin=dict(type='FSA', sharpness=3.0)))
+model = dict(host=dict(plugin=dict(type='FSA', sharpness=3.0), slide_stride=80))

@@ -1,4 +1,4 @@
-"""ProxyCLIP with FSA inside and CLIP ViT-B/16 on Context59."""
+"""ProxyCLIP + FSA with CLIP ViT-B/16 on Context59."""
 
 _base_ = 'proxyclip_vit-b16_context59.py'
 model = dict(host=dict(plugin=dict(type='FSA', sharpness=3.0)))

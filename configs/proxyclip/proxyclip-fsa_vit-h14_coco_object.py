@@ -1,4 +1,4 @@
-"""ProxyCLIP with FSA inside and CLIP ViT-H/14 on COCO-Object."""
+"""ProxyCLIP + FSA with CLIP ViT-H/14 on COCO-Object."""
 
-_base_ = 'proxyclip-fsa_vit-b16_coco_object.py'
-model = dict(host=dict(clip=_base_.backbones.vit_h14, plugin=dict(sharpness=2.3)))
+_base_ = 'proxyclip_vit-h14_coco_object.py'
+model = dict(host=dict(plugin=dict(type='FSA', sharpness=2.3), prob_thd=0.3))

@@ -1,4 +1,4 @@
-"""ProxyCLIP with FSA inside and CLIP ViT-H/14 on VOC21."""
+"""ProxyCLIP + FSA with CLIP ViT-H/14 on VOC21."""
 
-_base_ = 'proxyclip-fsa_vit-b16_voc21.py'
-model = dict(host=dict(clip=_base_.backbones.vit_h14, plugin=dict(sharpness=2.3)))
+_base_ = 'proxyclip_vit-h14_voc21.py'
+model = dict(host=dict(plugin=dict(type='FSA', sharpness=2.3)))

@@ -1,4 +1,4 @@
-"""ProxyCLIP with FSA inside and CLIP ViT-L/14 on ADE20K."""
+"""ProxyCLIP + FSA with CLIP ViT-L/14 on ADE20K."""
 
-_base_ = 'proxyclip-fsa_vit-b16_ade20k.py'
-model = dict(host=dict(clip=_base_.backbones.vit_l14))
+_base_ = 'proxyclip_vit-l14_ade20k.py'
+model = dict(host=dict(plugin=dict(type='FSA', sharpness=3.0)))

@@ -1,4 +1,4 @@
-"""ProxyCLIP with MAE ViT-B/16 inside and CLIP ViT-B/16 on COCO-Stuff164k."""
+"""ProxyCLIP (MAE) with CLIP ViT-B/16 on COCO-Stuff164k."""
 
 _base_ = 'proxyclip_vit-b16_coco_stuff164k.py'
-model = dict(host=dict(proxy=_base_.proxies.mae))
+model = dict(host=dict(proxy=dict(type='TimmEncoder', model='vit_base_patch16_224.mae')))

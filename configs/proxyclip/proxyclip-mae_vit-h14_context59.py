@@ -1,4 +1,4 @@
-"""ProxyCLIP with MAE ViT-B/16 inside and CLIP ViT-H/14 on Context59."""
+"""ProxyCLIP (MAE) with CLIP ViT-H/14 on Context59."""
 
 _base_ = 'proxyclip_vit-h14_context59.py'
-model = dict(host=dict(proxy=_base_.proxies.mae))
+model = dict(host=dict(proxy=dict(type='TimmEncoder', model='vit_base_patch16_224.mae')))

@@ -1,4 +1,4 @@
-"""ProxyCLIP with MAE ViT-B/16 inside and CLIP ViT-L/14 on Context60."""
+"""ProxyCLIP (MAE) with CLIP ViT-L/14 on Context60."""
 
 _base_ = 'proxyclip_vit-l14_context60.py'
-model = dict(host=dict(proxy=_base_.proxies.mae))
+model = dict(host=dict(proxy=dict(type='TimmEncoder', model='vit_base_patch16_224.mae')))

@@ -1,4 +1,4 @@
-"""ProxyCLIP with SAM ViT-B inside and CLIP ViT-B/16 on COCO-Stuff164k."""
+"""ProxyCLIP (SAM) with CLIP ViT-B/16 on COCO-Stuff164k."""
 
 _base_ = 'proxyclip_vit-b16_coco_stuff164k.py'
-model = dict(host=dict(proxy=_base_.proxies.sam))
+model = dict(host=dict(proxy=dict(type='TimmEncoder', model='samvit_base_patch16.sa1b')))

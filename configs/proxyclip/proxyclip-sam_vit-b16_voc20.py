@@ -1,4 +1,4 @@
-"""ProxyCLIP with SAM ViT-B inside and CLIP ViT-B/16 on VOC20."""
+"""ProxyCLIP (SAM) with CLIP ViT-B/16 on VOC20."""
 
 _base_ = 'proxyclip_vit-b16_voc20.py'
-model = dict(host=dict(proxy=_base_.proxies.sam))
+model = dict(host=dict(proxy=dict(type='TimmEncoder', model='samvit_base_patch16.sa1b')))

@@ -1,4 +1,4 @@
-"""ProxyCLIP with SAM ViT-B inside and CLIP ViT-L/14 on COCO-Object."""
+"""ProxyCLIP (SAM) with CLIP ViT-L/14 on COCO-Object."""
 
 _base_ = 'proxyclip_vit-l14_coco_object.py'
-model = dict(host=dict(proxy=_base_.proxies.sam))
+model = dict(host=dict(proxy=dict(type='TimmEncoder', model='samvit_base_patch16.sa1b')))

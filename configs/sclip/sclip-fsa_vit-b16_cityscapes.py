@@ -1,4 +1,4 @@
-"""SCLIP with FSA inside and CLIP ViT-B/16 on Cityscapes."""
+"""SCLIP + FSA with CLIP ViT-B/16 on Cityscapes."""
 
 _base_ = 'sclip_vit-b16_cityscapes.py'
 model = dict(host=dict(plugin=dict(type='FSA', sharpness=3.0)))

@@ -1,4 +1,4 @@
-"""SCLIP with FSA inside and CLIP ViT-B/16 on COCO-Stuff164k."""
+"""SCLIP + FSA with CLIP ViT-B/16 on COCO-Stuff164k."""
 
 _base_ = 'sclip_vit-b16_coco_stuff164k.py'
 model = dict(host=dict(plugin=dict(type='FSA', sharpness=3.0)))

@@ -1,4 +1,4 @@
-"""SCLIP with FSA inside and CLIP ViT-B/16 on Context60."""
+"""SCLIP + FSA with CLIP ViT-B/16 on Context60."""
 
 _base_ = 'sclip_vit-b16_context60.py'
 model = dict(host=dict(plugin=dict(type='FSA', sharpness=3.0)))

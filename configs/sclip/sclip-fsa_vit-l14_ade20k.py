@@ -1,4 +1,4 @@
-"""SCLIP with FSA inside and CLIP ViT-L/14 on ADE20K."""
+"""SCLIP + FSA with CLIP ViT-L/14 on ADE20K."""
 
-_base_ = 'sclip-fsa_vit-b16_ade20k.py'
-model = dict(host=dict(clip=_base_.backbones.vit_l14))
+_base_ = 'sclip_vit-l14_ade20k.py'
+model = dict(host=dict(plugin=dict(type='FSA', sharpness=3.0)))

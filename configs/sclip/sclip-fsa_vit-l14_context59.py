@@ -1,4 +1,4 @@
-"""SCLIP with FSA inside and CLIP ViT-L/14 on Context59."""
+"""SCLIP + FSA with CLIP ViT-L/14 on Context59."""
 
-_base_ = 'sclip-fsa_vit-b16_context59.py'
-model = dict(host=dict(clip=_base_.backbones.vit_l14))
+_base_ = 'sclip_vit-l14_context59.py'
+model = dict(host=dict(plugin=dict(type='FSA', sharpness=3.0)))

@@ -1,4 +1,4 @@
-"""SCLIP with FSA inside and CLIP ViT-L/14 on VOC20."""
+"""SCLIP + FSA with CLIP ViT-L/14 on VOC20."""
 
-_base_ = 'sclip-fsa_vit-b16_voc20.py'
-model = dict(host=dict(clip=_base_.backbones.vit_l14))
+_base_ = 'sclip_vit-l14_voc20.py'
+model = dict(host=dict(plugin=dict(type='FSA', sharpness=3.0)))

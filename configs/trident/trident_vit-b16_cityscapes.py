@@ -8,6 +8,6 @@ _base_ = [
 model = dict(
     host=dict(
         class_names='cityscapes', cos_fac=3.0, refine_neg_cos=False, halves=True, refinement=dict(coarse_thresh=0.1)
-    )
+    ),
 )
 test_dataloader = dict(dataset=dict(pipeline=_base_.test_pipeline))

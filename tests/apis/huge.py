@@ -1,4 +1,4 @@
-"""Segments one huge picture in a process of its own, and prints that process's peak memory in MB."""
+"""Segments one huge image in a process of its own, and prints that process's peak memory in MB."""
 
 from __future__ import annotations
 

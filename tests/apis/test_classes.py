@@ -27,37 +27,37 @@ def test_synonyms_are_queries_of_one_class(classes: object) -> None:
     names = ClassNames.read(classes)
     assert names.names == (('cat',), ('tv', 'television', 'monitor'), ('wall',))
     segmenter = tiny_segmenter(classes)
-    assert segmenter.class_names == ('cat', 'tv', 'wall')
-    result = segmenter.segment(painted())
-    assert result.scores().shape[0] == 3
+    assert segmenter.classes == ('cat', 'tv', 'wall')
+    assert segmenter.probabilities(painted()).shape[0] == 3
 
 
 def test_classes_come_from_a_file_or_a_list_of_the_package(tmp_path: Path) -> None:
     (tmp_path / 'mine.txt').write_text('cat\ntv; television\n', encoding='utf-8')
-    assert tiny_segmenter(str(tmp_path / 'mine.txt')).class_names == ('cat', 'tv')
-    assert len(tiny_segmenter('voc20').class_names) == 20
+    assert tiny_segmenter(str(tmp_path / 'mine.txt')).classes == ('cat', 'tv')
+    assert len(tiny_segmenter('voc20').classes) == 20
 
 
 def test_synonyms_change_the_scores() -> None:
-    plain = tiny_segmenter('cat, tv').segment(painted()).host_scores()
-    with_synonym = tiny_segmenter('cat, tv; dragon').segment(painted()).host_scores()
+    plain = tiny_segmenter('cat, tv').host_probabilities(painted())
+    with_synonym = tiny_segmenter('cat, tv; dragon').host_probabilities(painted())
     assert not np.allclose(plain, with_synonym)
 
 
 def test_one_class_is_everywhere_and_said_to_be() -> None:
-    with pytest.warns(UserWarning, match='only class'):
+    with pytest.warns(UserWarning, match='Only one class'):
         segmenter = tiny_segmenter(['cat'])
     result = segmenter.segment(painted())
     assert (result.labels == 0).all() and (result.host_labels == 0).all()
 
 
-def test_two_classes_share_the_picture() -> None:
-    result = tiny_segmenter(['cat', 'dog']).segment([painted(0), painted(1)])[0]
-    assert sum(area.pixels for area in result.areas()) == result.labels.size
-    assert np.allclose(result.scores().sum(0), 1, atol=1e-5)
+def test_two_classes_share_the_image() -> None:
+    segmenter = tiny_segmenter(['cat', 'dog'])
+    result = segmenter.segment([painted(0), painted(1)])[0]
+    assert sum(area.pixels for area in result.areas) == result.labels.size
+    assert np.allclose(segmenter.probabilities(painted(0)).sum(0), 1, atol=1e-5)
 
 
-def test_two_hundred_classes_fit_into_a_palette_picture(tmp_path: Path) -> None:
+def test_two_hundred_classes_fit_into_a_palette_image(tmp_path: Path) -> None:
     segmenter = tiny_segmenter([f'thing {number}' for number in range(200)])
     result = segmenter.segment([painted(0)])[0]
     assert result.labels.dtype == np.uint8
@@ -73,7 +73,7 @@ def test_more_classes_than_a_palette_has_colors_are_16_bit_grey() -> None:
     assert image.mode == 'I;16' and np.array_equal(np.asarray(image), result.labels)
 
 
-def test_names_in_any_script_reach_the_pictures_and_the_file(tmp_path: Path) -> None:
+def test_names_in_any_script_reach_the_figures_and_the_file(tmp_path: Path) -> None:
     names = ['кошка', 'σκύλος', 'arbre élevé', '猫', 'שולחן']
     results = tiny_segmenter(names).segment([painted(0)])
     results.save(tmp_path)
@@ -88,22 +88,22 @@ def test_no_name_is_an_error(classes: object) -> None:
 
 
 @pytest.mark.parametrize('classes', (['cat', 'dog'], 'cat, dog'))
-def test_background_is_class_0_and_takes_unsure_pixels(classes: object) -> None:
+def test_background_is_class_0_and_takes_uncertain_pixels(classes: object) -> None:
     segmenter = tiny_segmenter(classes, background='wall; sky', threshold=1.1)
     result = segmenter.segment(painted())
-    assert result.class_names == ('background', 'cat', 'dog')
+    assert result.classes == ('background', 'cat', 'dog')
     assert (result.labels == 0).all()
 
 
 def test_first_class_may_be_the_background() -> None:
     segmenter = tiny_segmenter(['background', 'cat', 'dog'], threshold=1.1)
-    assert segmenter.class_names == ('background', 'cat', 'dog')
+    assert segmenter.classes == ('background', 'cat', 'dog')
     assert (segmenter.segment(painted()).labels == 0).all()
 
 
 def test_words_of_the_background_that_are_classes_are_left_to_them() -> None:
     segmenter = tiny_segmenter(['wall', 'cat'], background='sky; wall')
-    assert segmenter.class_names == ('background', 'wall', 'cat')
+    assert segmenter.classes == ('background', 'wall', 'cat')
     with pytest.raises(TPAError, match='other words'):
         tiny_segmenter(['wall', 'cat'], background='Wall')
 
@@ -118,4 +118,4 @@ def test_function_and_object_agree() -> None:
     alone = segment(images, ['cat', 'dog', 'tree'], host=tiny_config(), progress=False)
     kept = Segmenter(['cat', 'dog', 'tree'], tiny_config(), progress=False).segment(images)
     assert [result.labels.shape for result in alone] == [result.labels.shape for result in kept]
-    assert alone[0].class_names == kept[0].class_names
+    assert alone[0].classes == kept[0].classes

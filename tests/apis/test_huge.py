@@ -1,4 +1,4 @@
-"""Huge pictures."""
+"""Huge images."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ def test_refining_host_decides_on_two_megapixels_and_labels_all(tmp_path: Path) 
     segmenter = Segmenter('cat, dog', tiny_config('NACLIP', pamr_steps=1, pamr_dilations=(1,)), progress=False)
     image = painted(0, (1500, 2000))
     result = segmenter.segment(image)
-    height, width = segmenter.outputs(result.picture).scores.size
+    height, width = segmenter.evidence(result.image).scores.size
     assert 1_900_000 < height * width < 2_100_000 and height / width == pytest.approx(0.75, abs=0.01)
-    assert result.labels.shape == result.host_labels.shape == result.anchors().shape == (1500, 2000)
+    assert result.labels.shape == result.host_labels.shape == segmenter.anchors(image).shape == (1500, 2000)

@@ -1,4 +1,4 @@
-"""tools/segment.py: what it writes, what it says, what it skips."""
+"""tools/segment.py: its output folder, its messages, the files that it skips."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from tests.helpers.tiny_segmenter import painted, tiny_config
@@ -24,13 +25,13 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two pictures, a broken one, and something else."""
-    path = tmp_path / 'pictures'
+    """Two images, a broken one, and something else."""
+    path = tmp_path / 'images'
     path.mkdir()
     for seed in range(2):
         Image.fromarray(painted(seed)).save(path / f'{seed}.png')
-    (path / 'broken.jpg').write_bytes(b'\xff\xd8 no picture')
-    (path / 'notes.txt').write_text('no picture', encoding='utf-8')
+    (path / 'broken.jpg').write_bytes(b'\xff\xd8 not an image')
+    (path / 'notes.txt').write_text('not an image', encoding='utf-8')
     return path
 
 
@@ -51,7 +52,7 @@ def test_folder_becomes_overlays_labels_comparisons_and_areas(
 ) -> None:
     out, bank = tmp_path / 'out', tmp_path / 'bank.safetensors'
     run_in_process(
-        'segment', folder, '--classes', 'cat, tv; television', '--host', config, '--out', out, '--save-bank', bank
+        'segment', folder, '--classes', 'cat', 'tv; television', '--host', config, '--out', out, '--save-bank', bank
     )
     for kind in ('overlays', 'labels', 'comparisons'):
         assert sorted(path.name for path in (out / kind).iterdir()) == ['0.png', '1.png']
@@ -61,13 +62,27 @@ def test_folder_becomes_overlays_labels_comparisons_and_areas(
     assert PrototypeBank.load(bank).images == 2
     said = capfd.readouterr()
     assert 'Skipped broken.jpg' in said.err and 'Skipped notes.txt' in said.err
-    assert '2 images are in' in said.out and 'Bank of 2 images' in said.out
+    assert said.out.startswith('2 classes: cat / tv (= television)\n')
+    assert 'Wrote 2 images to' in said.out and 'Bank of 2 images' in said.out
 
 
-def test_saved_bank_and_pool_take_the_place_of_the_pictures(config: Path, folder: Path, tmp_path: Path) -> None:
+def test_saved_bank_and_pool_take_the_place_of_the_images(config: Path, folder: Path, tmp_path: Path) -> None:
     common = [folder / '0.png', '--classes', 'cat, dog', '--host', config]
+    torch.manual_seed(0)  # the weights are random
     run_in_process('segment', *common, '--out', tmp_path / 'a', '--pool', folder, '--save-bank', tmp_path / 'bank')
     assert areas(tmp_path / 'a')['images'][0]['bank_images'] == 2
+    torch.manual_seed(0)
+    run_in_process('segment', *common, '--out', tmp_path / 'b', '--bank', tmp_path / 'bank')
+    assert areas(tmp_path / 'b')['images'][0]['areas'] == areas(tmp_path / 'a')['images'][0]['areas']
+
+
+@pytest.mark.parametrize(('size', 'images'), ((1, 1), (0, 2), (100, 2)))
+def test_pool_has_a_size(size: int, images: int, config: Path, folder: Path, tmp_path: Path) -> None:
+    (folder / 'broken.jpg').unlink()
+    for pool in ([], ['--pool', folder]):
+        args = [folder, '--classes', 'cat, dog', '--host', config, '--out', tmp_path / 'out', '--pool-size', size]
+        run_in_process('segment', *args, *pool)
+        assert {each['bank_images'] for each in areas(tmp_path / 'out')['images']} == {images}
 
 
 def test_host_alone_has_no_bank_and_no_difference(config: Path, folder: Path, tmp_path: Path) -> None:
@@ -110,11 +125,11 @@ def fails(capfd: pytest.CaptureFixture, *args) -> str:
         (['{folder}/broken.jpg'], 'broken.jpg'),
         (['{folder}/0.png', '--bank', 'nowhere.bank'], 'nowhere.bank'),
         (['{folder}/0.png', '--alpha', '3'], 'alpha'),
-        (['{folder}/0.png', '--host', 'nobody'], "no host 'nobody'"),
+        (['{folder}/0.png', '--host', 'nobody'], "Unknown host 'nobody'"),
         (['{folder}/0.png', '--host', 'sclip', '--backbone', 'vit-x1'], "'vit-x1'"),
     ),
 )
-def test_what_a_user_can_mend_is_one_sentence(
+def test_error_that_a_user_can_fix_is_one_sentence(
     args: list[str], says: str, config: Path, folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture
 ) -> None:
     args = [arg.format(folder=folder) for arg in args]
@@ -122,5 +137,5 @@ def test_what_a_user_can_mend_is_one_sentence(
     assert says in said
 
 
-def test_classes_are_asked_for(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
-    assert 'no classes' in fails(capfd, folder, '--out', tmp_path / 'out')
+def test_classes_are_required(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
+    assert '--classes is required' in fails(capfd, folder, '--out', tmp_path / 'out')

@@ -117,9 +117,9 @@ def test_host_keeps_no_text_tower(source: CLIPSpec) -> None:
 
 def test_wrong_number_of_names_is_refused(clip_weights: Callable[[int], str]) -> None:
     clip = {'model': tiny_clip(), 'pretrained': clip_weights(16)}
-    with pytest.raises(TPAError, match='3 classes, but class_names gives 2'):
+    with pytest.raises(TPAError, match=r'num_classes is 3, but 2 classes are given \(2 classes: cat / dog\)'):
         SCLIP(clip, class_names=['cat', 'dog'], num_classes=3)
-    with pytest.raises(TPAError, match='needs class_names or text_features'):
+    with pytest.raises(TPAError, match='needs class names: set class_names or text_features'):
         SCLIP(clip)
 
 
@@ -155,9 +155,9 @@ def test_unusable_ready_made_features_are_refused(tmp_path: Path, clip_weights: 
         read_features(tmp_path / 'other.npz')
     with pytest.raises(TPAError, match='cannot be read'):
         read_features(tmp_path / 'missing.npz')
-    with pytest.raises(TPAError, match='have 16 numbers, the image features 32'):
+    with pytest.raises(TPAError, match='has 16 channels, but the image features have 32: use text'):
         SCLIP(clip, text_features=torch.randn(2, 16))
-    with pytest.raises(TPAError, match='2 text features for 3'):
+    with pytest.raises(TPAError, match='text_features has 2 queries, but there are 3 class names'):
         SCLIP(clip, text_features=torch.randn(2, 32), class_names=['a', 'b', 'c'])
     with pytest.raises(TPAError, match='every class from 0 to 2'):
         SCLIP(clip, text_features=torch.randn(2, 32), query_to_class=[0, 2])

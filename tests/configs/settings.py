@@ -140,8 +140,8 @@ PLUGINS = {
 }
 # Host, what goes around it and its class, with the options that differ from its defaults: backbones.
 AROUND = {
-    ('naclip', '224-mlmp'): ('MLMP', {'reset': 'batch'}, ('vit-l14',)),
-    ('naclip', '224-mlmp0'): ('MLMP', {'reset': 'batch', 'steps': 0}, ('vit-l14',)),
+    ('naclip', '224-mlmp'): ('MLMP', {'scope': 'batch'}, ('vit-l14',)),
+    ('naclip', '224-mlmp0'): ('MLMP', {'scope': 'batch', 'steps': 0}, ('vit-l14',)),
     ('naclip', 't3a'): ('T3A', {}, ('vit-b16',)),
     ('naclip', 'lame'): ('LAME', {}, ('vit-b16',)),
     ('naclip', 'tent'): ('TENT', {}, ('vit-b16',)),
@@ -149,13 +149,13 @@ AROUND = {
 
 # What holds for a host on every benchmark, under the names that ``settings`` of a host and Trident's refinement use.
 ALWAYS = {
-    'sclip': {'attention': 'csa', 'residual': True, 'upsamplings': 1, 'pamr': None},
-    'clearclip': {'attention': 'qq', 'residual': False, 'upsamplings': 1, 'pamr': None, 'logit_scale': 50},
+    'sclip': {'attention': 'csa', 'residual': True, 'resize_via_input': False, 'pamr': None},
+    'clearclip': {'attention': 'qq', 'residual': False, 'resize_via_input': False, 'pamr': None, 'logit_scale': 50},
     'naclip': {
         'attention': 'naclip',
         'residual': False,
         'gaussian_std': 5,
-        'upsamplings': 2,
+        'resize_via_input': True,
         'pamr': [10, 8, 16],
         'logit_scale': 40,
     },
@@ -238,7 +238,7 @@ def _resclip(host: str, benchmark: str) -> dict:
     return {
         **ALWAYS[host],
         'logit_scale': 40,
-        'upsamplings': 2,
+        'resize_via_input': True,
         'scale': (2048, side),
         'keep_ratio': True,
         'crop': crop,

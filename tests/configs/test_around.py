@@ -16,7 +16,9 @@ from tpa_mmseg.plugins.mlmp import TEMPLATES
 init_default_scope('mmseg')
 
 MINIATURE = sorted(
-    path.stem for kind in ('mlmp', 't3a', 'lame', 'tent') for path in (CONFIGS / 'miniature').glob(f'{kind}*_mini-*.py')
+    path.stem
+    for kind in ('mlmp', 't3a', 'lame', 'tent')
+    for path in (CONFIGS / 'miniature').glob(f'*-{kind}*_mini-*.py')
 )
 
 
@@ -56,7 +58,7 @@ def test_model_is_built_around_the_host(name: str) -> None:
         found = (layer.steps, layer.lr, layer.cls_weight, layer.prompt_integration, layer.host.logit_scale)
         assert found == (0 if variant == '224-mlmp0' else 10, 1e-3, 1.0, 'loss', 100)
     else:
-        assert layer.policy == 'image'
+        assert layer.scope == 'image'
 
 
 def test_prompts_of_mlmp_are_those_of_the_original() -> None:
@@ -74,8 +76,9 @@ def test_prompts_of_mlmp_are_those_of_the_original() -> None:
 @pytest.mark.parametrize('name', MINIATURE)
 def test_config_of_the_miniature_world_puts_a_layer_around_its_host(name: str) -> None:
     cfg = Config.fromfile(ROOT / f'configs/miniature/{name}.py')
-    layer, _, host = name.partition('_')
-    alone = Config.fromfile(ROOT / f'configs/miniature/{host}.py')
+    model, _, backbone = name.partition('_')
+    host, _, layer = model.partition('-')
+    alone = Config.fromfile(ROOT / f'configs/miniature/{host}_{backbone}.py')
     assert innermost(cfg.model.host) == cfg.model.host.host == alone.model.host
     assert cfg.model.host.type == layer.partition('-')[0].removesuffix('0').upper()
-    assert (cfg.model.host.get('reset') == 'stream') == layer.endswith('-stream')
+    assert (cfg.model.host.get('scope') == 'stream') == layer.endswith('-stream')

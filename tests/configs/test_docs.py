@@ -9,13 +9,16 @@ import pytest
 from mmengine.config import Config
 from mmengine.registry import init_default_scope
 from mmseg.registry import MODELS
+from tpa_tools.config_writing.leaves import Leaves
 
 from tests.helpers.tiny_configs import CONFIGS, shrink
 from tests.helpers.world import ROOT
+from tpa_mmseg import catalog
 
 init_default_scope('mmseg')
 
-EXAMPLES = re.findall(r'```python\n(.*?)```', (ROOT / 'docs/configs.md').read_text(encoding='utf-8'), re.DOTALL)
+PAGE = (ROOT / 'docs/configs.md').read_text(encoding='utf-8')
+EXAMPLES, ENTRIES = (re.findall(rf'```{kind}\n(.*?)```', PAGE, re.DOTALL) for kind in ('python', 'yaml'))
 
 
 @pytest.fixture
@@ -52,3 +55,18 @@ def test_data_set_is_added_by_a_config(tree: Path, monkeypatch: pytest.MonkeyPat
     model = MODELS.build(shrink(cfg).model)
     model.set_classes({'classes': cfg.test_dataloader.dataset.metainfo.classes})
     assert model.host.query_to_class == [0, 0, 1, 2]
+
+
+@pytest.mark.parametrize('entries', ENTRIES)
+def test_entries_can_be_read(entries: str, tmp_path: Path) -> None:
+    (tmp_path / 'mine.yaml').write_text(entries, encoding='utf-8')
+    found = catalog.load(tmp_path / 'mine.yaml')
+    own = catalog.shipped()
+    assert found.hosts.keys() > own.hosts.keys() or found.backbones.keys() > own.backbones.keys()
+
+
+def test_entries_of_a_host_give_its_configs(tmp_path: Path) -> None:
+    (tmp_path / 'mine.yaml').write_text(ENTRIES[0], encoding='utf-8')
+    texts = Leaves(catalog.load(tmp_path / 'mine.yaml'), catalog.shipped(), tmp_path).generate()
+    names = {path.stem for path in texts}
+    assert {'myhost_vit-l14_voc21', 'myhost-fsa_vit-b16_ade20k', 'myhost-mlmp_mini-b8'} <= names and len(names) == 8

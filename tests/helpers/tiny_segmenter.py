@@ -1,4 +1,4 @@
-"""A config with tiny random networks that read any words, and a few painted pictures."""
+"""A config with tiny random networks that read any words, and a few painted images."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ ZOO: dict[str, Callable[..., Host]] = {
     'T3A around CLIP, all supports': around(T3A, CLIP, {'filter_k': None}, slide_crop=0),
     'LAME around NACLIP': around(LAME, NACLIP, slide_crop=0, pamr_steps=0),
     'LAME around MaskCLIP, windows': around(
-        LAME, MaskCLIP, {'affinity': 'knn', 'symmetric': True, 'reset': 'window'}, **SLIDE
+        LAME, MaskCLIP, {'affinity': 'knn', 'symmetric': True, 'scope': 'window'}, **SLIDE
     ),
     'Trident': clip_host(Trident, **TRIDENT),
     'Trident, halves and PAMR': clip_host(Trident, **TRIDENT, halves=True, pamr_steps=1, pamr_dilations=(2,)),

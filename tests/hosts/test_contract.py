@@ -124,6 +124,16 @@ def test_autocast_around_a_host_does_not_change_it(build: Build) -> None:
     assert_same(inside, maps(host, inputs)[0])
 
 
+def test_releasing_frees_only_what_can_be_computed_again(build: Build) -> None:
+    (scores,) = maps(build(), images((48, 64)), samples((45, 70)))
+    before = scores.nbytes
+    probabilities, labels, held = scores.probabilities(), scores.labels(), scores.nbytes
+    assert 0 < before <= held
+    scores.release()
+    assert scores.nbytes <= held
+    assert torch.equal(scores.probabilities(), probabilities) and torch.equal(scores.labels(), labels)
+
+
 def test_an_empty_bank_leaves_the_labels_unchanged(build: Build) -> None:
     (scores,) = maps(build(), images((48, 64)))
     nothing = Prototypes(torch.zeros(NUM_CLASSES, 4), torch.zeros(NUM_CLASSES, dtype=torch.bool))

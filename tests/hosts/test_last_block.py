@@ -26,7 +26,7 @@ METHODS = {
         'crop': 448,
         'stride': 224,
         'pamr': None,
-        'multiple': 8,
+        'pad_to': 8,
     },
     NACLIP: {
         'attention': 'naclip',
@@ -36,7 +36,7 @@ METHODS = {
         'stride': 112,
         'pamr': [10, 8, 16],
         'gaussian_std': 5.0,
-        'upsamplings': 2,
+        'resize_via_input': True,
     },
     MaskCLIP: {'attention': 'identity', 'residual': True, 'crop': 0, 'position': 'size', 'pd_thresh': 0.0},
     GEM: {'depth': 4, 'iterations': 1, 'temperature': None, 'residual': True, 'crop': 0, 'position': 'timm'},
@@ -83,15 +83,15 @@ def test_windows_in_batches_give_the_numbers_of_one_by_one() -> None:
     torch.testing.assert_close(together.probabilities(), alone.probabilities(), atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize('upsamplings', [1, 2])
-def test_whole_images_are_upsampled_once_or_by_way_of_the_network_input(upsamplings: int) -> None:
+@pytest.mark.parametrize('resize_via_input', [False, True])
+def test_whole_images_are_upsampled_once_or_by_way_of_the_network_input(resize_via_input: bool) -> None:
     image, size = torch.randn(1, 3, 44, 60), (57, 50)
-    host = build(CLIP, slide_crop=0, upsamplings=upsamplings)
+    host = build(CLIP, slide_crop=0, resize_via_input=resize_via_input)
     sample = SegDataSample(metainfo={'ori_shape': size})
     with torch.no_grad():
         scores = host.patch_scores(image) * host.logit_scale
         (found,) = host.score_maps(image, [sample])
-    if upsamplings == 2:
+    if resize_via_input:
         scores = F.interpolate(scores, image.shape[-2:], mode='bilinear')
     full = F.interpolate(scores, size, mode='bilinear')[0]
     expected = QueryScores(full, size, host.query_to_class)
@@ -139,13 +139,13 @@ def test_gaussian_prior_knows_grid_and_deviation() -> None:
         (SCLIP, {'slide_stride': 300}, 'slide_stride must be between 1 and slide_crop = 224, not 300'),
         (SCLIP, {'slide_crop': 5, 'slide_stride': 5}, '5 x 5 pixels is smaller than one patch of 8'),
         (SCLIP, {'padding': 'center'}, "padding must be a number of pixels, 'patch' or None, not 'center'"),
-        (SCLIP, {'upsamplings': 3}, 'upsamplings must be one of 1, 2, not 3'),
+        (SCLIP, {'resize_via_input': 2}, 'resize_via_input must be one of False, True, not 2'),
         (SCLIP, {'window_batch': 0}, 'window_batch must be at least 1'),
         (SCLIP, {'position': 'clip'}, "position must be one of dino, size, timm, not 'clip'"),
         (ClearCLIP, {'last_n_layers': 4}, 'last_n_layers must be between 1 and 3, not 4'),
         (MaskCLIP, {'last_n_layers': 2, 'ks_thresh': 1.0}, 'set last_n_layers to 1, or ks_thresh to 0'),
         (GEM, {'depth': 5}, 'GEM.depth must be between 2 and 4, not 5'),
-        (GEM, {'num_classes': 4}, 'The dataset has 4 classes, but class_names gives 3'),
+        (GEM, {'num_classes': 4}, 'num_classes is 4, but 3 classes are given'),
     ],
 )
 def test_options_that_cannot_be_are_refused_with_a_sentence(kind: type[CLIPHost], options: dict, sentence: str) -> None:

@@ -54,3 +54,21 @@ def test_affinities_prefer_neighbors_of_the_same_color() -> None:
     torch.testing.assert_close(affinity.sum(0), torch.ones(8, 8))
     left, right = affinity[3], affinity[4]
     assert (left[:, 3] > right[:, 3]).all() and (right[:, 4] > left[:, 4]).all()
+
+
+def test_a_map_is_refined_when_it_is_first_read_and_forgotten_when_it_is_released() -> None:
+    small, image, size = torch.randn(5, 6, 8), torch.randn(3, 48, 64), (45, 70)
+    scores, guide = (F.interpolate(each[None], size, mode='bilinear')[0] for each in (small, image))
+    expected = pamr.refine_(scores.clone(), guide, 3, (2, 4))
+    refined = pamr.RefinedMap(small, image, size, 3, (2, 4))
+    assert refined.shape == (5, 45, 70)
+    held = small.nbytes + image.nbytes
+    assert refined.nbytes == held
+    with torch.autocast('cpu', torch.bfloat16):  # which is not meant for it
+        torch.testing.assert_close(refined.rows(7, 20), expected[:, 7:20], atol=1e-6, rtol=0)
+    first = refined.rows(0, 45)
+    assert refined.nbytes == held + expected.nbytes
+    assert refined.rows(0, 45).data_ptr() == first.data_ptr()
+    refined.release()
+    assert refined.nbytes == held
+    assert torch.equal(refined.rows(0, 45), first)

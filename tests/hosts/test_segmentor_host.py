@@ -140,10 +140,27 @@ def test_images_of_different_sizes_get_the_numbers_they_get_alone():
         torch.testing.assert_close(scores.probabilities(), host.score_maps(image[None])[0].probabilities())
 
 
-def test_the_head_resizes_again_after_a_prediction():
-    host = SegmentorHost(segmentor())
-    host.score_maps(torch.randn(1, 3, 45, 60))
-    assert 'predict_by_feat' not in vars(host.head)
+@pytest.mark.parametrize('name', ['whole', 'cascade'])
+def test_the_head_resizes_as_always_while_the_host_predicts(name):
+    host = SegmentorHost(copy.deepcopy(CASES[name]))
+    seen, forward = [], host.head.forward
+
+    def spy(*features):
+        seen.append({**vars(host.head)}.get('predict_by_feat'))
+        return forward(*features)
+
+    host.head.forward = spy
+    (scores,) = host.score_maps(torch.randn(1, 3, 45, 60))
+    assert seen == [None]
+    assert scores.source.source.shape == (5, 6, 8)  # the head's own size: the last resize was left out
+
+
+def test_a_moved_or_reloaded_segmentor_is_used_as_it_is():
+    host, other, image = SegmentorHost(segmentor()), SegmentorHost(segmentor()), torch.randn(1, 3, 45, 60)
+    host.score_maps(image)
+    host.load_state_dict(other.state_dict())
+    assert torch.equal(host.score_maps(image)[0].probabilities(), other.score_maps(image)[0].probabilities())
+    assert host.double().score_maps(image.double())[0].source.source.values.dtype == torch.float64
 
 
 def test_nan_is_refused_with_the_name_of_the_image():

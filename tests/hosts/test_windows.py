@@ -35,8 +35,8 @@ CASES = {
     'not overlapping': (Sliding(64, 64), (80, 108), (120, 161)),
     'window larger than the image': (Sliding(112, 56), (101, 70), (62, 43)),
     'one side smaller than the window': (Sliding(64, 48), (40, 200), (55, 311)),
-    'padded to the patch': (Sliding(64, 32, multiple=14), (80, 108), (51, 69)),
-    'padded to 56': (Sliding(100, 60, multiple=56), (131, 183), (99, 139)),
+    'padded to the patch': (Sliding(64, 32, pad_to=14), (80, 108), (51, 69)),
+    'padded to 56': (Sliding(100, 60, pad_to=56), (131, 183), (99, 139)),
     'whole image in two steps': (Sliding(0, 1), (70, 101), (90, 77)),
     'original size': (Sliding(48, 16), (80, 64), (80, 64)),
 }
@@ -82,16 +82,16 @@ def test_windows_follow_the_rule_of_mmsegmentation() -> None:
 
 def test_padding_is_centered_and_made_of_zeros() -> None:
     image = torch.ones(3, 50, 70)
-    (window,) = Sliding(112, 56, multiple=16).cut(image)
+    (window,) = Sliding(112, 56, pad_to=16).cut(image)
     assert window.shape == (3, 64, 80)
     assert torch.equal(window[:, 7:57, 5:75], image)
     assert window.sum() == image.sum()
-    odd = Sliding(112, 56, multiple=16).spans(51)[0]
+    odd = Sliding(112, 56, pad_to=16).spans(51)[0]
     assert (odd.before, odd.after) == (6, 7)
 
 
 def test_whole_images_are_never_padded() -> None:
-    (window,) = Sliding(0, 1, multiple=16).cut(torch.ones(3, 50, 70))
+    (window,) = Sliding(0, 1, pad_to=16).cut(torch.ones(3, 50, 70))
     assert window.shape == (3, 50, 70)
 
 

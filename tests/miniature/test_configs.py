@@ -14,6 +14,7 @@ from tests.helpers.miniature_world import CONFIGS, load
 from tests.helpers.world import ROOT
 from tpa_mmseg.miniature.textures import GROUNDS, THINGS
 from tpa_mmseg.miniature.world import CLASSES
+from tpa_mmseg.sam.model import SAMModel
 
 init_default_scope('mmseg')
 NAMES = sorted(path.stem for path in CONFIGS.glob('*.py'))
@@ -59,6 +60,23 @@ def test_sam_and_fcn_are_the_trained_ones() -> None:
     assert {key: list(v) if isinstance(v, tuple) else v for key, v in NETWORKS.sam.model.items()} == trained
     assert dict(train_sam.MODEL).keys() == trained.keys()
     assert Config.fromfile(CONFIGS / 'fcn_mini.py').model.host.segmentor == train_fcn.SEGMENTOR
+
+
+def test_image_encoder_of_sam_is_that_of_the_whole() -> None:
+    sam, encoder = SAMModel.of(dict(NETWORKS.sam.model)), NETWORKS.sam_encoder
+    assert encoder.pretrained == NETWORKS.sam.checkpoint
+    assert encoder.model == {
+        'type': 'VisionTransformerSAM',
+        'img_size': sam.image_size,
+        'patch_size': sam.patch,
+        'embed_dim': sam.embed_dim,
+        'depth': sam.depth,
+        'num_heads': sam.num_heads,
+        'neck_chans': sam.prompt_dim,
+        'global_attn_indexes': sam.global_attn_indexes,
+        'window_size': sam.window_size,
+        'use_rel_pos': True,
+    }
 
 
 def test_words_are_those_of_the_world() -> None:

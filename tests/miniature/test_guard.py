@@ -8,7 +8,6 @@ import pytest
 from tpa_tools.miniature_training import guard
 from tpa_tools.miniature_training.measure import HOSTS, PAPER_HOSTS
 
-from tests.helpers.miniature_world import CONFIGS
 from tpa_mmseg.errors import TPAError
 
 
@@ -22,7 +21,7 @@ def recorded() -> dict:
 def test_committed_weights_give_the_committed_numbers(host: str, recorded: dict, tmp_path: Path) -> None:
     if host == 'trident':
         pytest.importorskip('segment_anything')  # an extra of the package
-    found = guard.measure_slice(host, CONFIGS, tmp_path)
+    found = guard.measure_slice(host, tmp_path)
     assert guard.complaint(host, found, recorded[host]) is None
 
 

@@ -56,7 +56,7 @@ def tiny(**options) -> LAME:
 def test_patches_of_an_image_agree_or_those_of_a_window() -> None:
     (image,) = images((32, 64))
     left = tiny().score_maps([image[:, :, :32]])[0].probabilities()
-    by_window = tiny(reset='window').score_maps([image])[0].probabilities()
+    by_window = tiny(scope='window').score_maps([image])[0].probabilities()
     by_image = tiny().score_maps([image])[0].probabilities()
     torch.testing.assert_close(by_window[:, :, :32], left, **TOLERANCE)
     assert (by_image[:, :, :32] - left).abs().max() > 1e-3
@@ -74,8 +74,8 @@ def test_scores_of_patches_are_the_logarithms_of_assignments() -> None:
 
 
 def test_there_is_no_stream_and_a_sentence_says_so() -> None:
-    with pytest.raises(TPAError, match="LAME.reset must be one of image, window, not 'stream'"):
-        tiny(reset='stream')
+    with pytest.raises(TPAError, match="LAME.scope must be one of image, window, not 'stream'"):
+        tiny(scope='stream')
     with pytest.raises(TPAError, match='affinity must be one of rbf, knn, linear'):
         tiny(affinity='cosine')
 

@@ -8,10 +8,10 @@ import pytest
 
 from tests.helpers.world import ROOT, results, run_in_process
 
-NAMES = ['mlmp_naclip_mini-b8', 'mlmp_proxyclip_mini-b8', 'lame_naclip_mini-b8', 't3a-stream_naclip_mini-b8']
+NAMES = ['naclip-mlmp_mini-b8', 'proxyclip-mlmp_mini-b8', 'naclip-lame_mini-b8', 'naclip-t3a-stream_mini-b8']
 
 
-@pytest.mark.parametrize('name', [*NAMES, 'tent_naclip_mini-b8'])
+@pytest.mark.parametrize('name', [*NAMES, 'naclip-tent_mini-b8'])
 def test_config_runs_with_tpa_around_it(name: str, tmp_path: Path) -> None:
     options = ['test_dataloader.dataset.size=1', 'custom_hooks.0.pool.size=1']
     config = ROOT / f'configs/miniature/{name}.py'

@@ -41,7 +41,7 @@ def build(path: Path, golden: Golden, weights: str, steps: int | None = None) ->
         prompt_integration='text' if path.stem.endswith('_text') else 'loss',
         steps=int(golden['steps']) if steps is None else steps,
         lr=float(golden['lr']),
-        reset='batch',
+        scope='batch',
     )
 
 
@@ -187,7 +187,7 @@ def test_tpa_around_it_leaves_weights_and_gradients_alone() -> None:
 @torch.no_grad()
 def test_windows_in_memory_at_a_time_do_not_change_the_numbers() -> None:
     inputs = images((48, 64), (37, 53))
-    one, many = (tiny(host={'window_batch': batch}, reset='batch').score_maps(inputs) for batch in (1, 16))
+    one, many = (tiny(host={'window_batch': batch}, scope='batch').score_maps(inputs) for batch in (1, 16))
     for a, b in zip(one, many, strict=True):
         torch.testing.assert_close(a.probabilities(), b.probabilities(), atol=1e-4, rtol=0)
 
@@ -197,7 +197,7 @@ def test_a_batch_is_adapted_together_only_where_the_policy_says_so() -> None:
     inputs = images((48, 64), (48, 64))
     alone = tiny().score_maps(inputs[:1])[0].probabilities()
     torch.testing.assert_close(tiny().score_maps(inputs)[0].probabilities(), alone, atol=1e-5, rtol=0)
-    together = tiny(reset='batch').score_maps(inputs)[0].probabilities()
+    together = tiny(scope='batch').score_maps(inputs)[0].probabilities()
     assert (together - alone).abs().max() > 1e-3
 
 
@@ -243,8 +243,8 @@ def test_what_does_not_fit_is_refused_with_a_sentence() -> None:
         tiny(host={'residual': True}, layers=2)
     with pytest.raises(TPAError, match='between 1 and 3, not 4'):
         tiny(layers=4)
-    with pytest.raises(TPAError, match="reset must be one of image, batch, not 'stream'"):
-        tiny(reset='stream')
+    with pytest.raises(TPAError, match="scope must be one of image, batch, not 'stream'"):
+        tiny(scope='stream')
     with pytest.raises(TPAError, match='given as a config'):
         MLMP(SCLIP(**clip_options()), template_features=torch.randn(2, 5, 16))
 

@@ -102,8 +102,37 @@ def test_either_half_can_be_left_out() -> None:
 
 
 def on_the_way(start: tuple[int, int], stop: tuple[int, int], steps: int, k: int) -> tuple[int, int]:
-    """The k-th patch on the way. Python rounds half to even."""
+    """The k-th patch on the way, without rounding before the last step. Python rounds half to even."""
     return tuple(round(a + (b - a) * k / steps) for a, b in zip(start, stop, strict=True))
+
+
+def by_float32_paths(labels: torch.Tensor) -> torch.Tensor:
+    """Partial connectivity as the original computes it: all points of all pairs at once, in float32."""
+    height, width = labels.shape
+    patches = torch.cartesian_prod(torch.arange(height), torch.arange(width)).float()
+    start, stop = patches[:, None, None], patches[None, :, None]
+    longest = max(height, width) - 1
+    t = torch.linspace(0, 1, longest + 1)[:, None]
+    points = (start * (1 - t) + stop * t).round().long()
+    beyond = torch.arange(longest + 1) > (stop - start).abs().amax(-1)
+    same = labels[points[..., 0], points[..., 1]] == labels.flatten()[:, None, None]
+    return (same | beyond).all(-1) & (labels.flatten()[:, None] == labels.flatten())
+
+
+@pytest.mark.parametrize('grid', [(15, 15), (21, 27), (11, 14), (4, 7)])
+def test_partial_paths_are_rounded_as_in_the_original(grid: tuple[int, int]) -> None:
+    labels = torch.randint(0, 2, grid, generator=torch.Generator().manual_seed(3))
+    assert torch.equal(connected(labels, 'partial'), by_float32_paths(labels))
+
+
+def test_float32_decides_about_points_half_way_between_two_patches() -> None:
+    """From patch 0 to patch 7 of 15 the seventh point is 3.5, in float32 a little less: patch 4 is not on the way."""
+    labels = torch.zeros(1, 15, dtype=torch.int64)
+    labels[0, 4] = 1
+    assert on_the_way((0,), (7,), 14, 7) == (4,)
+    assert connected(labels, 'partial')[0, 7]
+    labels[0, [3, 4]] = torch.tensor([1, 0])
+    assert not connected(labels, 'partial')[0, 7]
 
 
 @pytest.mark.parametrize('connectivity', ['partial', 'full'])

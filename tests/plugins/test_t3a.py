@@ -66,7 +66,7 @@ def test_a_stream_carries_on_and_an_image_forgets() -> None:
     first, second = images((48, 64), (37, 53))
     (alone,) = scores_of(tiny(), second)
     assert torch.equal(scores_of(tiny(), first, second)[1], alone)
-    model = tiny(reset='stream')
+    model = tiny(scope='stream')
     fingerprint = model.fingerprint()
     assert (scores_of(model, first, second)[1] - alone).abs().max() > 1e-3
     assert model.fingerprint() == fingerprint
@@ -75,12 +75,12 @@ def test_a_stream_carries_on_and_an_image_forgets() -> None:
 
 
 def test_a_stream_keeps_a_bounded_memory() -> None:
-    model = tiny(reset='stream')
+    model = tiny(scope='stream')
     for image in images(*[(48, 64)] * 4):
         scores_of(model, image)
         assert len(model._stream.labels) <= 5 * 3
     with pytest.raises(TPAError, match='every patch of every image'):
-        tiny(filter_k=None, reset='stream')
+        tiny(filter_k=None, scope='stream')
     with pytest.raises(TPAError, match='at least 1'):
         tiny(filter_k=0)
 
@@ -91,7 +91,7 @@ def test_a_query_without_supports_has_no_prototype() -> None:
 
 
 def test_nan_is_remembered_by_nobody() -> None:
-    model, (image, other) = tiny(reset='stream', host={'nonfinite': 'keep'}), images((48, 64), (48, 64))
+    model, (image, other) = tiny(scope='stream', host={'nonfinite': 'keep'}), images((48, 64), (48, 64))
     image[:, 2, 2] = float('nan')
     assert scores_of(model, image)[0].isnan().any()
     assert torch.isfinite(scores_of(model, other)[0]).all()

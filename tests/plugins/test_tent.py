@@ -27,7 +27,7 @@ def test_adaptation_is_that_of_the_original(path: Path, plugin_weights: str) -> 
         'slide_crop': 0,
         'pamr_steps': 0,
     }
-    model = TENT(host, steps=int(golden['steps']), lr=float(golden['lr']), reset='batch')
+    model = TENT(host, steps=int(golden['steps']), lr=float(golden['lr']), scope='batch')
     norms, inputs, scale = model.new_norms(), golden['image'], model.host.logit_scale
     torch.testing.assert_close(model.adapt(norms, list(inputs)), golden['losses'], **TOLERANCE)
     expected = {name.removeprefix('post_ln/'): v for name, v in golden.items() if name.startswith('post_ln/')}
@@ -53,22 +53,22 @@ def test_a_stream_carries_on_and_an_image_forgets() -> None:
     first, second = images((48, 64), (48, 64))
     (alone,) = labels_and_scores(tiny(), second)
     assert torch.equal(labels_and_scores(tiny(), first, second)[1], alone)
-    assert (labels_and_scores(tiny(reset='stream'), first, second)[1] - alone).abs().max() > 1e-3
+    assert (labels_and_scores(tiny(scope='stream'), first, second)[1] - alone).abs().max() > 1e-3
     # The second image of a stream goes on with Adam's moments, not only with the LayerNorms.
-    twice = labels_and_scores(tiny(reset='stream'), first, first)[1]
+    twice = labels_and_scores(tiny(scope='stream'), first, first)[1]
     assert torch.equal(twice, labels_and_scores(tiny(steps=4), first)[0])
 
 
 def test_a_stream_does_not_know_batches() -> None:
     inputs = images((48, 64), (48, 64))
     with torch.no_grad():
-        together = tiny(reset='stream').score_maps(torch.stack(inputs))
-    for scores, expected in zip(together, labels_and_scores(tiny(reset='stream'), *inputs), strict=True):
+        together = tiny(scope='stream').score_maps(torch.stack(inputs))
+    for scores, expected in zip(together, labels_and_scores(tiny(scope='stream'), *inputs), strict=True):
         torch.testing.assert_close(scores.probabilities(), expected, atol=1e-5, rtol=0)
 
 
 def test_a_stream_leaves_the_hosts_weights_and_its_fingerprint_alone() -> None:
-    model, (image,) = tiny(reset='stream'), images((48, 64))
+    model, (image,) = tiny(scope='stream'), images((48, 64))
     before, fingerprint = {k: v.clone() for k, v in model.state_dict().items()}, model.fingerprint()
     (first,) = labels_and_scores(model, image)
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
@@ -86,5 +86,5 @@ def test_entropy_goes_down() -> None:
 def test_wrong_settings_are_one_sentence() -> None:
     with pytest.raises(TPAError, match='steps must be 0 or more'):
         tiny(steps=-1)
-    with pytest.raises(TPAError, match="TENT.reset must be one of image, batch, stream, not 'never'"):
-        tiny(reset='never')
+    with pytest.raises(TPAError, match="TENT.scope must be one of image, batch, stream, not 'never'"):
+        tiny(scope='never')

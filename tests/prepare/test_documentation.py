@@ -11,8 +11,8 @@ import pytest
 from tpa_tools import prepare
 
 from tests.helpers.world import ROOT
+from tpa_mmseg import catalog
 from tpa_mmseg.prepare import LAYOUTS, WORKERS
-from tpa_mmseg.weights.sources import KNOWN
 
 PAGES = ('docs/data.md', 'data/README.md')
 COMMANDS = [
@@ -39,4 +39,4 @@ def test_the_tool_names_the_archives_of_the_layouts():
 def test_every_data_set_and_every_model_is_in_the_documentation():
     page = (ROOT / 'docs/data.md').read_text('utf-8')
     assert {command.split()[1] for command in COMMANDS} >= {*LAYOUTS, 'check', 'list', 'download'}
-    assert all(f'`{name}.' in page for name in KNOWN if not re.match('sam_vit_[lh]', name))
+    assert all(f'`{name}.' in page for name in catalog.shipped().weights)

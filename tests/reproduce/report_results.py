@@ -22,16 +22,16 @@ from tpa_mmseg.reproduce.results import (
     Timing,
     VariantResult,
 )
-from tpa_mmseg.reproduce.runs import Run, Variant
+from tpa_mmseg.reproduce.runs import Run, Setting
 
 STEPS = ('clip', 'host', 'encoder', 'total', 'bank_encoder_pass', 'bank_update', 'feature_transfer', 'lookup')
 OVERLAP = {'high': 0.8, 'random': 0.5, 'low': 0.2}
 CLASSES = ('sky & cloud', 'grass', 'never seen', 'zebra', 'wheel', 'net <wire>')
 
 
-def fill(work_dir: Path, experiment: str, world: str = 'paper', only: Callable[[Run], bool] = lambda run: True) -> None:
+def fill(work_dir: Path, experiment: str, suite: str = 'paper', only: Callable[[Run], bool] = lambda run: True) -> None:
     """Writes results of an experiment's runs, those that ``only`` lets pass."""
-    for number, run in enumerate(plan(experiment, world)):
+    for number, run in enumerate(plan(experiment, suite)):
         if only(run):
             save(work_dir, made_up(run, number, RunFolder.of(run, work_dir)), run)
 
@@ -54,12 +54,12 @@ def made_up(
         if base is None:
             base = (printed.base or 40.0) + 0.1 * (number % 5)
         sections['host'] = Scores(70.0, base, 60.0)
-        sections['variants'] = tuple(_variant(run, variant, base, gain) for variant in run.variants)
+        sections['variants'] = tuple(_variant(run, variant, base, gain) for variant in run.settings)
     if run.experiment == 'overlap':
         sections['overlap'] = tuple(OverlapSplit(key, share, share + 0.1, 30, 60) for key, share in OVERLAP.items())
     return RunResult(
         run.experiment,
-        run.world,
+        run.suite,
         run.name,
         'host/config.py',
         planned_images(run),
@@ -70,7 +70,7 @@ def made_up(
     )
 
 
-def _variant(run: Run, variant: Variant, base: float, gain: float | None) -> VariantResult:
+def _variant(run: Run, variant: Setting, base: float, gain: float | None) -> VariantResult:
     if gain is None:
         printed = reference(run, variant.key).gain
         gain = round(2.0 if printed is None else printed, 2)

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.reproduce.demo_suite import ROW
 from tpa_mmseg.reproduce import RunFolder
 from tpa_mmseg.reproduce.board import Board
 from tpa_mmseg.reproduce.claims import claim
 from tpa_mmseg.reproduce.layout import Progress
 from tpa_mmseg.reproduce.runs import Run
 
-RUNS = [Run('main', 'demo', 'fcn', 'r18', name) for name in ('a', 'b', 'c')]
+RUNS = [Run('main', 'demo', ROW, name) for name in ('a', 'b', 'c')]
 
 
 def shown(work_dir: Path, capsys: pytest.CaptureFixture) -> str:

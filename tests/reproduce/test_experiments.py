@@ -6,7 +6,7 @@ import pytest
 
 from tpa_mmseg.catalog import paper
 from tpa_mmseg.errors import TPAError
-from tpa_mmseg.reproduce import EXPERIMENTS, WORLDS, plan, world_of
+from tpa_mmseg.reproduce import EXPERIMENTS, SUITES, plan, suite_of
 
 COUNTS = {
     'main': 88,
@@ -27,29 +27,29 @@ def test_experiments_have_the_runs_of_the_paper() -> None:
     assert {name: len(plan(name)) for name in EXPERIMENTS} == COUNTS
 
 
-@pytest.mark.parametrize('world', WORLDS)
-def test_every_run_has_its_config_and_a_folder_of_its_own(world: str) -> None:
+@pytest.mark.parametrize('suite', SUITES)
+def test_every_run_has_its_config_and_a_folder_of_its_own(suite: str) -> None:
     for name in EXPERIMENTS:
-        runs = plan(name, world)
+        runs = plan(name, suite)
         assert runs
         assert len({run.name for run in runs}) == len(runs)
-        missing = [run.name for run in runs if not world_of(world).config(run).is_file()]
+        missing = [run.name for run in runs if not suite_of(suite).config(run).is_file()]
         assert missing == []
 
 
-@pytest.mark.parametrize('world', WORLDS)
-def test_variants_of_a_run_have_different_keys(world: str) -> None:
+@pytest.mark.parametrize('suite', SUITES)
+def test_settings_of_a_run_have_different_keys(suite: str) -> None:
     for name in EXPERIMENTS:
-        for run in plan(name, world):
-            keys = [variant.key for variant in run.variants]
+        for run in plan(name, suite):
+            keys = [setting.key for setting in run.settings]
             assert len(set(keys)) == len(keys)
 
 
 def test_main_table_has_the_eleven_rows_of_the_paper() -> None:
-    rows = {(run.host, run.backbone) for run in plan('main')}
-    assert len(rows) == 11
-    assert ('trident', 'vit-h14') in rows
-    assert ('trident', 'vit-l14') not in rows
+    rows = [str(row) for row in dict.fromkeys(run.row for run in plan('main'))]
+    printed = [row['key'] for row in paper.tables()['tables']['main'] if row['key'].endswith('+tpa')]
+    assert rows == [key.removesuffix('+tpa') for key in printed] and len(rows) == 11
+    assert 'trident_vit-h14' in rows and 'trident_vit-l14' not in rows
 
 
 def test_filters_leave_what_they_name() -> None:
@@ -58,15 +58,15 @@ def test_filters_leave_what_they_name() -> None:
 
 
 def test_composition_leaves_out_what_the_protocol_has_not() -> None:
-    assert 'ade20k' not in {run.benchmark for run in plan('composition') if run.protocol == 'mlmp_224'}
-    assert {run.plugin for run in plan('composition')} == {None, 'fsa', 'mlmp'}
+    assert 'ade20k' not in {run.benchmark for run in plan('composition') if run.row.variant.startswith('224')}
+    assert {run.row.variant for run in plan('composition')} == {'', 'fsa', '224', '224-mlmp'}
 
 
 @pytest.mark.parametrize(
     'arguments, expected',
     [
         ({'experiment': 'everything'}, "no experiment 'everything'"),
-        ({'experiment': 'main', 'world': 'moon'}, "no world 'moon'"),
+        ({'experiment': 'main', 'suite': 'moon'}, "no suite 'moon'"),
         ({'experiment': 'main', 'benchmarks': ['voc']}, '--dataset voc'),
         ({'experiment': 'main', 'hosts': ['nobody']}, '--host nobody'),
     ],
@@ -77,7 +77,7 @@ def test_what_is_unknown_is_named(arguments: dict, expected: str) -> None:
 
 
 def test_numbers_of_images_are_known_for_all_benchmarks() -> None:
-    assert world_of('paper').images == {
+    assert suite_of('paper').images == {
         'voc21': 1449,
         'voc20': 1449,
         'context60': 5104,
@@ -87,4 +87,4 @@ def test_numbers_of_images_are_known_for_all_benchmarks() -> None:
         'cityscapes': 500,
         'ade20k': 2000,
     }
-    assert set(paper.BENCHMARKS) == set(world_of('paper').images)
+    assert list(suite_of('paper').benchmarks) == list(suite_of('paper').images)

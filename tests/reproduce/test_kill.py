@@ -32,7 +32,7 @@ def test_killed_start_is_finished_by_the_next_one_without_repeating(tmp_path: Pa
     first, second = plan('main', 'miniature', hosts=['clip', 'maskclip'])
     folders = [RunFolder.of(run, tmp_path) for run in (first, second)]
     settings = [f'{key}={value}' for key, value in OPTIONS.items()]
-    command = [sys.executable, ROOT / 'tools/reproduce.py', 'run', 'main', '--world', 'miniature']
+    command = [sys.executable, ROOT / 'tools/reproduce.py', 'run', 'main', '--suite', 'miniature']
     command += ['--work-dir', tmp_path, '--host', 'clip', 'maskclip', '--cfg-options', *settings]
     started = subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

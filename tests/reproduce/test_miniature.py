@@ -69,7 +69,7 @@ def test_costs_are_measured_step_by_step(work_dir: Path) -> None:
 @pytest.mark.slow
 def test_costs_are_measured_when_nothing_else_of_the_command_runs(tmp_path: Path) -> None:
     settings = [f'{key}={value}' for key, value in OPTIONS.items()]
-    options = '--world', 'miniature', '--backbone', 'mini-b8', '--processes', '2', '--work-dir', tmp_path
+    options = '--suite', 'miniature', '--backbone', 'mini-b8', '--processes', '2', '--work-dir', tmp_path
     run_in_process('reproduce', 'run', 'cost', 'k', *options, '--cfg-options', *settings)
     cost, k = (RunFolder.of(run, tmp_path) for name in ('cost', 'k') for run in plan(name, 'miniature')[:1])
     assert cost.state() is k.state() is State.DONE

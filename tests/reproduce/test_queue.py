@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.reproduce.demo_suite import ROW
 from tests.reproduce.test_claims import start_task
 from tpa_mmseg.reproduce.claims import claim
 from tpa_mmseg.reproduce.layout import Progress, RunFolder, State
 from tpa_mmseg.reproduce.queue import take
 from tpa_mmseg.reproduce.runs import Run
 
-RUNS = [Run('main', 'demo', 'fcn', 'r18', name) for name in ('a', 'b', 'c')]
+RUNS = [Run('main', 'demo', ROW, name) for name in ('a', 'b', 'c')]
 
 
 def names(work_dir: Path, batch: str) -> list[str]:

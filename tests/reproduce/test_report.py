@@ -25,20 +25,20 @@ from tpa_mmseg.reproduce.report.images import embed
 from tpa_mmseg.reproduce.report.latex import escape
 from tpa_mmseg.reproduce.report.plot import Axis, Plot, Point, Series
 from tpa_mmseg.reproduce.runs import Run
-from tpa_mmseg.reproduce.worlds import WORLDS
+from tpa_mmseg.reproduce.suite import SUITES
 
 OURS = ('Base', 'TPA', 'Gain')
 
 
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A world that looks like the paper's but is not."""
-    world = replace(WORLDS['paper'], name='toy', rows=WORLDS['paper'].rows[:2])
-    monkeypatch.setitem(WORLDS, 'toy', world)
+    """A suite that looks like the paper's but is not."""
+    suite = replace(SUITES['paper'], name='toy', rows=SUITES['paper'].rows[:2])
+    monkeypatch.setitem(SUITES, 'toy', suite)
 
 
-def numbers(out: Path, name: str = 'main-numbers', world: str = 'paper') -> list[dict[str, str]]:
-    with (out / 'tables' / world / f'{name}.csv').open(encoding='utf-8', newline='') as file:
+def numbers(out: Path, name: str = 'main-numbers', suite: str = 'paper') -> list[dict[str, str]]:
+    with (out / 'tables' / suite / f'{name}.csv').open(encoding='utf-8', newline='') as file:
         return list(csv.DictReader(file))
 
 
@@ -71,7 +71,7 @@ def test_finished_run_stands_beside_the_papers_numbers(tmp_path: Path) -> None:
     run = main_run()
     save(tmp_path, made_up(run, 0, RunFolder.of(run, tmp_path), base=59.35, gain=2.5), run)
     row = numbers(write(tmp_path))[0]
-    assert (row['World'], row['Host'], row['Backbone'], row['Benchmark']) == ('paper', 'SCLIP', 'ViT-B/16', 'VOC21')
+    assert (row['Suite'], row['Host'], row['Backbone'], row['Benchmark']) == ('paper', 'SCLIP', 'ViT-B/16', 'VOC21')
     assert [float(row[column]) for column in OURS] == [59.35, 61.85, 2.5]
     assert [float(row[f"Paper's {name}"]) for name in ('base', 'TPA', 'gain')] == [59.1, 61.1, 2.0]
     assert [float(row[f'Difference, {name}']) for name in ('base', 'TPA', 'gain')] == [0.25, 0.75, 0.5]
@@ -92,7 +92,7 @@ def test_what_is_outside_the_tolerance_is_marked_everywhere(tmp_path: Path, tole
 
 def test_average_is_taken_only_when_all_benchmarks_have_run(tmp_path: Path) -> None:
     missing = 'sclip_vit-l14_ade20k'
-    fill(tmp_path, 'main', only=lambda run: run.host == 'sclip' and run.name != missing)
+    fill(tmp_path, 'main', only=lambda run: run.row.host == 'sclip' and run.name != missing)
     out = write(tmp_path)
     averages = {}
     for line in text(out, 'report.md').splitlines():
@@ -105,19 +105,19 @@ def test_average_is_taken_only_when_all_benchmarks_have_run(tmp_path: Path) -> N
     assert averages['ViT-L/14'] == '*7 of 8* (paper 29.0)'
 
 
-def test_world_that_is_not_the_papers_is_marked_and_has_none_of_its_numbers(tmp_path: Path, toy: None) -> None:
+def test_suite_that_is_not_the_papers_is_marked_and_has_none_of_its_numbers(tmp_path: Path, toy: None) -> None:
     for experiment in EXPERIMENTS:
         fill(tmp_path, experiment, 'toy')
-    out = write(tmp_path, worlds=['toy'])
+    out = write(tmp_path, suites=['toy'])
     page = text(out, 'report.html')
     assert 'no number of the paper stands beside them' in page
     assert not re.search(r'<small>(paper|[-+.\d]+ \()', page)
-    assert page.count('<span class="badge">toy world</span>') > page.count('<table>')
-    assert not [column for column in numbers(out, world='toy')[0] if 'Paper' in column or 'Difference' in column]
-    assert {row['World'] for row in numbers(out, world='toy')} == {'toy'}
+    assert page.count('<span class="badge">toy suite</span>') > page.count('<table>')
+    assert not [column for column in numbers(out, suite='toy')[0] if 'Paper' in column or 'Difference' in column]
+    assert {row['Suite'] for row in numbers(out, suite='toy')} == {'toy'}
     for file in (out / 'tables' / 'toy').glob('*.tex'):
         table = file.read_text(encoding='utf-8').split(r'\begin{table}')[1]
-        assert r'\caption{\textbf{Toy world, not a benchmark of the paper.}' in table
+        assert r'\caption{\textbf{Toy suite, not a benchmark of the paper.}' in table
         assert r'\beside' not in table and 'paper ' not in table.split(r'\midrule', 1)[1]
 
 
@@ -138,7 +138,7 @@ def test_failed_run_says_why(tmp_path: Path) -> None:
 
 
 def test_damaged_result_is_named_beside_the_others(tmp_path: Path) -> None:
-    fill(tmp_path, 'main', only=lambda run: run.host == 'sclip')
+    fill(tmp_path, 'main', only=lambda run: run.row.host == 'sclip')
     folder = RunFolder.of(main_run(), tmp_path)
     folder.results.write_text('{', encoding='utf-8')
     out = write(tmp_path)
@@ -147,7 +147,7 @@ def test_damaged_result_is_named_beside_the_others(tmp_path: Path) -> None:
 
 
 def test_number_of_fewer_images_than_planned_says_so(tmp_path: Path) -> None:
-    fill(tmp_path, 'main', only=lambda run: run.host == 'sclip')
+    fill(tmp_path, 'main', only=lambda run: run.row.host == 'sclip')
     run = main_run()
     save(tmp_path, replace(made_up(run, 0, RunFolder.of(run, tmp_path)), images=20), run)
     out = write(tmp_path)
@@ -169,9 +169,9 @@ def test_average_over_fewer_benchmarks_than_others_says_over_how_many(tmp_path: 
 
 
 def test_classes_are_expected_of_benchmarks_that_are_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    world = replace(WORLDS['paper'], name='toy', has=lambda run: run.benchmark in ('voc21', 'ade20k'))
-    monkeypatch.setitem(WORLDS, 'toy', world)
-    fill(tmp_path, 'main', 'toy', lambda run: run.host == 'naclip')
+    suite = replace(SUITES['paper'], name='toy', has=lambda run: run.benchmark in ('voc21', 'ade20k'))
+    monkeypatch.setitem(SUITES, 'toy', suite)
+    fill(tmp_path, 'main', 'toy', lambda run: run.row.host == 'naclip')
     assert re.search(
         r'which classes NACLIP ViT-B/16 gains with TPA · 2 of 2 runs done', text(write(tmp_path), 'report.html')
     )
@@ -184,8 +184,8 @@ def test_latex_has_the_papers_rows_in_its_order_and_whole_lines(tmp_path: Path) 
     lines = [line for line in body.splitlines() if line.endswith(r'\\')]
     assert {line.count('&') for line in lines} == {10}
     hosts = [tuple(cell.strip() for cell in line.split('&')[:2]) for line in lines[::3]]
-    world = WORLDS['paper']
-    assert hosts == [(world.hosts[host], world.backbones[backbone]) for host, backbone in world.rows]
+    suite = SUITES['paper']
+    assert hosts == [(suite.hosts[host], suite.backbones[backbone]) for host, _, backbone in suite.rows]
     assert table.count('{') == table.count('}')
     assert r'\beside{59.1}{59.1}{$+0.0$}' in lines[0]
 
@@ -207,7 +207,7 @@ def test_every_figure_is_there_and_is_xml(tmp_path: Path) -> None:
     for experiment in ('main', 'k', 'bank-size', 'repetition', 'overlap'):
         fill(tmp_path, experiment)
     figures = {file.stem: ET.parse(file).getroot() for file in (write(tmp_path) / 'figures' / 'paper').glob('*.svg')}
-    benchmarks = list(WORLDS['paper'].benchmarks)
+    benchmarks = list(SUITES['paper'].benchmarks)
     assert set(figures) == {
         *('k', 'bank-size', 'overlap'),
         *(f'repetition-{name}' for name in benchmarks),
@@ -286,7 +286,7 @@ def test_page_is_sound_and_leads_nowhere_else(tmp_path: Path, toy: None) -> None
 
 
 def test_command_writes_where_it_is_told_to(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    run_in_process('reproduce', 'report', '--out', tmp_path / 'there', '--work-dir', tmp_path, '--world', 'paper')
+    run_in_process('reproduce', 'report', '--out', tmp_path / 'there', '--work-dir', tmp_path, '--suite', 'paper')
     assert str(tmp_path / 'there' / 'report.html') in capsys.readouterr().out
     assert {'report.html', 'report.md', 'tables'} == {path.name for path in (tmp_path / 'there').iterdir()}
 

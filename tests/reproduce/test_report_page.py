@@ -12,7 +12,7 @@ from tests.helpers.chromium import BROWSER, Browser
 from tests.reproduce.report_results import fill
 from tpa_mmseg.reproduce.experiments import EXPERIMENTS
 from tpa_mmseg.reproduce.report import write_report
-from tpa_mmseg.reproduce.worlds import WORLDS
+from tpa_mmseg.reproduce.suite import SUITES
 
 # How often a pointer is moved before a page counts as silent.
 _PATIENCE = 50
@@ -48,11 +48,11 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope='module')
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page with all experiments of a made-up world, three hosts in its main table, one run of them missing."""
+    """A page with all experiments of a made-up suite, three hosts in its main table, one run of them missing."""
     folder = tmp_path_factory.mktemp('page')
-    world = replace(WORLDS['paper'], name='toy', rows=WORLDS['paper'].rows[:3], ablation_benchmarks=('voc21',))
+    suite = replace(SUITES['paper'], name='toy', rows=SUITES['paper'].rows[:3], ablation_benchmarks=('voc21',))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(WORLDS, 'toy', world)
+        patch.setitem(SUITES, 'toy', suite)
         for experiment in EXPERIMENTS:
             fill(folder, experiment, 'toy', lambda run: run.experiment != 'main' or run.name != 'sclip_vit-b16_voc21')
         return write_report(folder / 'report', folder)[0]

@@ -31,7 +31,7 @@ VARIANT = VariantResult(
 )
 RESULT = RunResult(
     experiment='cost',
-    world='paper',
+    suite='paper',
     run='naclip_vit-b16_voc21',
     config='naclip/naclip_vit-b16_voc21.py',
     images=3,

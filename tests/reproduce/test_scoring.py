@@ -10,23 +10,24 @@ import torch
 from mmengine.config import Config
 
 from tests.helpers.world import results, run_in_process
-from tests.reproduce.demo_world import OTHER, demo_world, use
+from tests.reproduce.demo_suite import OTHER, ROW, demo_suite, use
+from tpa_mmseg.catalog import Encoder
 from tpa_mmseg.miniature.world import CLASSES
-from tpa_mmseg.reproduce import plan, world_of
+from tpa_mmseg.reproduce import plan, suite_of
 from tpa_mmseg.reproduce.execute import execute
 from tpa_mmseg.reproduce.experiments import COMPONENTS
 from tpa_mmseg.reproduce.layout import RunFolder
 from tpa_mmseg.reproduce.results import RunResult, Scores
-from tpa_mmseg.reproduce.runs import FULL, Run, Variant
+from tpa_mmseg.reproduce.runs import FULL, Run, Setting
 
 VARIANTS = {
-    Variant('full', 'TPA'): [],
-    Variant('k-5', 'k = 5', anchors={'k': 5.0}): ['model.anchors.k=5.0'],
-    Variant('random', 'random', anchors={'random': True}): ['model.anchors.random=True'],
-    Variant('image', 'image', bank_scope='image'): ['model.bank_scope=image'],
-    Variant('half', 'half', fraction=0.5): ['custom_hooks.0.pool.size=2'],
+    Setting('full', 'TPA'): [],
+    Setting('k-5', 'k = 5', anchors={'k': 5.0}): ['model.anchors.k=5.0'],
+    Setting('random', 'random', anchors={'random': True}): ['model.anchors.random=True'],
+    Setting('image', 'image', bank_scope='image'): ['model.bank_scope=image'],
+    Setting('half', 'half', fraction=0.5): ['custom_hooks.0.pool.size=2'],
     # Centering changes labels only where a class has no prototype, as with the smaller pool.
-    Variant('raw', 'raw', fusion={'center': False}, fraction=0.5): [
+    Setting('raw', 'raw', fusion={'center': False}, fraction=0.5): [
         'custom_hooks.0.pool.size=2',
         'model.fusion.center=False',
     ],
@@ -37,13 +38,13 @@ VARIANTS = {
 def together(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RunResult]:
     folder = tmp_path_factory.mktemp('world')
     with pytest.MonkeyPatch.context() as patch:
-        use(demo_world(folder), patch)
-        run = Run('components', 'demo', 'fcn', 'r18', 'dusk', variants=tuple(VARIANTS))
+        use(demo_suite(folder), patch)
+        run = Run('components', 'demo', ROW, 'dusk', settings=tuple(VARIANTS))
         return folder, execute(run, RunFolder(folder / 'run'))
 
 
 @pytest.mark.parametrize('variant', VARIANTS, ids=lambda variant: variant.key)
-def test_variant_has_the_numbers_of_a_run_of_its_own(together, tmp_path: Path, variant: Variant) -> None:
+def test_variant_has_the_numbers_of_a_run_of_its_own(together, tmp_path: Path, variant: Setting) -> None:
     folder, result = together
     torch.manual_seed(0)
     options = ['--cfg-options', *VARIANTS[variant]] if VARIANTS[variant] else []
@@ -69,16 +70,16 @@ def test_host_sees_every_image_once_however_many_variants(tmp_path: Path, monkey
     seen = []
     original = SegmentorHost.score_maps
     monkeypatch.setattr(SegmentorHost, 'score_maps', lambda *args: seen.append(1) or original(*args))
-    use(demo_world(tmp_path, count=5, pool=2), monkeypatch)
-    run = Run('k', 'demo', 'fcn', 'r18', 'dusk', variants=tuple(VARIANTS))
+    use(demo_suite(tmp_path, count=5, pool=2), monkeypatch)
+    run = Run('k', 'demo', ROW, 'dusk', settings=tuple(VARIANTS))
     execute(run, RunFolder(tmp_path / 'run'))
     assert len(seen) == 5 + 2
 
 
 def test_another_encoder_makes_another_bank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(demo_world(tmp_path, count=3, pool=2), monkeypatch)
-    variants = (Variant('full', 'TPA'), Variant('other', 'other', encoder='other'))
-    result = execute(Run('extractor', 'demo', 'fcn', 'r18', 'dusk', variants=variants), RunFolder(tmp_path / 'run'))
+    use(demo_suite(tmp_path, count=3, pool=2), monkeypatch)
+    variants = (Setting('full', 'TPA'), Setting('other', 'other', encoder='other'))
+    result = execute(Run('extractor', 'demo', ROW, 'dusk', settings=variants), RunFolder(tmp_path / 'run'))
     widths = [variant.bank.bytes for variant in result.variants]
     assert widths == [8 * len(CLASSES) * (96 + 1), 8 * len(CLASSES) * (OTHER['model']['embed_dim'] + 1)]
 
@@ -86,14 +87,15 @@ def test_another_encoder_makes_another_bank(tmp_path: Path, monkeypatch: pytest.
 def test_untrained_encoder_is_the_same_whatever_is_built_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = demo_world(tmp_path, count=3, pool=2)
+    suite = demo_suite(tmp_path, count=3, pool=2)
     second = {**OTHER, 'model': {**OTHER['model'], 'depth': 2}}
-    use(replace(world, encoders={'other': OTHER, 'second': second}), monkeypatch)
-    variants = tuple(Variant(key, key, encoder=key) for key in ('other', 'second'))
+    extractors = {key: Encoder(key, key, config) for key, config in {'other': OTHER, 'second': second}.items()}
+    use(replace(suite, extractors=extractors), monkeypatch)
+    variants = tuple(Setting(key, key, encoder=key) for key in ('other', 'second'))
 
     def scores(*keys: str, **options) -> dict[str, Scores]:
         chosen = tuple(variant for key in keys for variant in variants if variant.key == key) or (FULL,)
-        run = Run('extractor', 'demo', 'fcn', 'r18', 'dusk', variants=chosen)
+        run = Run('extractor', 'demo', ROW, 'dusk', settings=chosen)
         return {one.key: one.tpa for one in execute(run, RunFolder(tmp_path / 'run'), **options).variants}
 
     together = scores('other', 'second')
@@ -106,9 +108,9 @@ def test_untrained_encoder_is_the_same_whatever_is_built_before_it(
 
 def test_clip_features_have_the_numbers_of_a_run_of_their_own(tmp_path: Path) -> None:
     settings = {'test_dataloader.dataset.size': 3, 'custom_hooks.0.pool.size': 2}
-    run = replace(plan('main', 'miniature', hosts=['clip'])[0], variants=COMPONENTS[:2])
+    run = replace(plan('main', 'miniature', hosts=['clip'])[0], settings=COMPONENTS[:2])
     result = execute(run, RunFolder(tmp_path / 'run'), cfg_options=settings)
-    cfg = Config.fromfile(world_of('miniature').config(run))
+    cfg = Config.fromfile(suite_of('miniature').config(run))
     cfg.merge_from_dict(settings)
     cfg.model.encoder = dict(type='CLIPEncoder', clip=cfg.model.host.clip)
     cfg.dump(tmp_path / 'alone.py')

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.reproduce.test_results import RESULT
-from tpa_mmseg.reproduce import plan, world_of
+from tpa_mmseg.reproduce import plan, suite_of
 from tpa_mmseg.reproduce.estimate import Estimator, duration
 from tpa_mmseg.reproduce.layout import RunFolder
 from tpa_mmseg.reproduce.overlap import describe, make_splits, similarity
@@ -72,7 +72,7 @@ def test_estimate_is_images_times_measured_seconds(tmp_path: Path) -> None:
         for name in ('naclip_vit-b16_voc21', 'naclip_vit-b16_cityscapes', 'sclip_vit-b16_cityscapes')
     )
     empty = Estimator('paper', tmp_path)
-    assert empty.seconds(measured) == world_of('paper').seconds_per_image * 1449
+    assert empty.seconds(measured) == suite_of('paper').seconds_per_image * 1449
     assert 'a guess' in empty.describe([measured], 1)
     folder = RunFolder.of(measured, tmp_path)
     folder.path.mkdir(parents=True)

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.reproduce.demo_world import demo_world, use
+from tests.reproduce.demo_suite import demo_suite, use
 from tpa_mmseg.reproduce import RunFolder, State, collect, plan
+from tpa_mmseg.reproduce.suite import Suite
 from tpa_mmseg.reproduce.worker import Task, log_to, work
-from tpa_mmseg.reproduce.world import World
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
     """Two runs of which the second's data are not there."""
-    sound = demo_world(tmp_path, count=3, pool=2)
+    sound = demo_suite(tmp_path, count=3, pool=2)
     text = sound.config(None).read_text(encoding='utf-8')
     broken = tmp_path / 'broken.py'
     broken.write_text(text.replace(str(tmp_path / 'scenes'), str(tmp_path / 'gone')), encoding='utf-8')
@@ -28,10 +28,10 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 def task(work_dir: Path, batch: str = 'one', **options) -> Task:
-    return Task(experiments=('main',), world='demo', work_dir=work_dir, batch=batch, **options)
+    return Task(experiments=('main',), suite='demo', work_dir=work_dir, batch=batch, **options)
 
 
-def test_failure_says_why_and_does_not_stop_the_rest(world: World, tmp_path: Path) -> None:
+def test_failure_says_why_and_does_not_stop_the_rest(suite: Suite, tmp_path: Path) -> None:
     assert work(task(tmp_path / 'runs')) == 2
     views = {view.run.benchmark: view for view in collect('demo', tmp_path / 'runs', ['main'])}
     assert views['dusk'].state is State.FAILED
@@ -42,7 +42,7 @@ def test_failure_says_why_and_does_not_stop_the_rest(world: World, tmp_path: Pat
     assert views['dawn'].result.variant('full').bank.images == 2
 
 
-def test_finished_run_keeps_its_config_and_is_not_run_again(world: World, tmp_path: Path) -> None:
+def test_finished_run_keeps_its_config_and_is_not_run_again(suite: Suite, tmp_path: Path) -> None:
     work(task(tmp_path / 'runs', benchmarks=('dawn',)))
     folder = RunFolder.of(plan('main', 'demo', benchmarks=['dawn'])[0], tmp_path / 'runs')
     assert 'TPASegmentor' in folder.config.read_text(encoding='utf-8')
@@ -50,20 +50,20 @@ def test_finished_run_keeps_its_config_and_is_not_run_again(world: World, tmp_pa
     assert work(task(tmp_path / 'runs', 'two', benchmarks=('dawn',))) == 0
 
 
-def test_worker_stops_at_its_limit(world: World, tmp_path: Path) -> None:
+def test_worker_stops_at_its_limit(suite: Suite, tmp_path: Path) -> None:
     assert work(task(tmp_path / 'runs', limit=1)) == 1
     states = [view.state for view in collect('demo', tmp_path / 'runs', ['main'])]
     assert states == [State.FAILED, State.WAITING]
 
 
-def test_settings_of_the_command_line_reach_the_config(world: World, tmp_path: Path) -> None:
+def test_settings_of_the_command_line_reach_the_config(suite: Suite, tmp_path: Path) -> None:
     options = {'custom_hooks.0.pool.size': 1}
     work(task(tmp_path / 'runs', benchmarks=('dawn',), cfg_options=options))
     (view,) = (view for view in collect('demo', tmp_path / 'runs', ['main']) if view.run.benchmark == 'dawn')
     assert view.result.variant('full').bank.images == 1
 
 
-def test_result_tells_the_settings_it_was_made_with(world: World, tmp_path: Path) -> None:
+def test_result_tells_the_settings_it_was_made_with(suite: Suite, tmp_path: Path) -> None:
     options = {'custom_hooks.0.pool.size': 1}
     work(task(tmp_path / 'runs', benchmarks=('dawn',), cfg_options=options))
     (view,) = (view for view in collect('demo', tmp_path / 'runs', ['main']) if view.run.benchmark == 'dawn')
@@ -71,7 +71,7 @@ def test_result_tells_the_settings_it_was_made_with(world: World, tmp_path: Path
     assert view.result.made_with({**options, 'test_dataloader.num_workers': 2}) and not view.result.made_with({})
 
 
-def test_finished_run_can_be_repeated_by_the_process_that_did_it(world: World, tmp_path: Path) -> None:
+def test_finished_run_can_be_repeated_by_the_process_that_did_it(suite: Suite, tmp_path: Path) -> None:
     work(task(tmp_path / 'runs', benchmarks=('dawn',)))
     folder = RunFolder.of(plan('main', 'demo', benchmarks=['dawn'])[0], tmp_path / 'runs')
     folder.set_aside()
@@ -98,8 +98,8 @@ def test_task_survives_the_trip_to_another_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize('experiment', ['repetition', 'overlap', 'pictures', 'bank-size'])
-def test_experiments_that_need_more_than_scores_leave_their_data(world: World, tmp_path: Path, experiment: str) -> None:
-    use_sound = replace(world, ablation_benchmarks=('dawn',))
+def test_experiments_that_need_more_than_scores_leave_their_data(suite: Suite, tmp_path: Path, experiment: str) -> None:
+    use_sound = replace(suite, ablation_benchmarks=('dawn',))
     with pytest.MonkeyPatch.context() as patch:
         use(use_sound, patch)
         given = replace(task(tmp_path / 'runs', benchmarks=('dawn',)), experiments=(experiment,))

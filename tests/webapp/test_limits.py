@@ -1,4 +1,4 @@
-"""What comes from outside: sizes, formats, names, words."""
+"""Uploads and class names: sizes, formats, names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PIL import Image
 
 from tests.helpers.tiny_segmenter import painted
 from tpa_mmseg.errors import TPAError
-from tpa_mmseg.webapp.limits import Limits, read_upload, read_words, shown_name
+from tpa_mmseg.webapp.limits import Limits, read_classes, read_upload, shown_name
 
 
 def encoded(pixels: np.ndarray, kind: str = 'PNG', **options) -> bytes:
@@ -20,23 +20,23 @@ def encoded(pixels: np.ndarray, kind: str = 'PNG', **options) -> bytes:
 
 
 @pytest.mark.parametrize('kind', ['PNG', 'JPEG', 'WEBP', 'BMP', 'TIFF'])
-def test_upload_becomes_a_picture_in_memory(kind: str) -> None:
+def test_upload_becomes_an_image_in_memory(kind: str) -> None:
     orange = np.full((40, 56, 3), (230, 120, 20), np.uint8)
-    picture = read_upload(encoded(orange, kind), 'cat.png', Limits())
-    assert picture.path is None and picture.name == 'cat.png'
-    assert np.abs(np.asarray(picture.at((40, 56)), int) - orange).max() < 5
+    image = read_upload(encoded(orange, kind), 'cat.png', Limits())
+    assert image.path is None and image.name == 'cat.png'
+    assert np.abs(np.asarray(image.resized((40, 56)), int) - orange).max() < 5
 
 
-def test_picture_lies_as_the_camera_was_held() -> None:
+def test_image_is_turned_as_the_camera_was() -> None:
     turned = Image.Exif()
     turned[0x0112] = 6
-    picture = read_upload(encoded(painted(size=(40, 56)), 'JPEG', exif=turned), 'a.jpg', Limits())
-    assert picture.load()['img'].shape == (56, 40, 3)
+    image = read_upload(encoded(painted(size=(40, 56)), 'JPEG', exif=turned), 'a.jpg', Limits())
+    assert image.load()['img'].shape == (56, 40, 3)
 
 
-def test_large_picture_is_shrunk_and_keeps_its_shape() -> None:
-    picture = read_upload(encoded(painted(size=(100, 200))), 'a.png', Limits(kept_megapixels=0.005))
-    assert picture.load()['img'].shape == (50, 100, 3)
+def test_large_image_is_shrunk_and_keeps_its_shape() -> None:
+    image = read_upload(encoded(painted(size=(100, 200))), 'a.png', Limits(kept_megapixels=0.005))
+    assert image.load()['img'].shape == (50, 100, 3)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_size_is_checked_before_pixels_are_decoded(monkeypatch: pytest.MonkeyPat
         ('\u202egnp.cat', 'gnp.cat'),
         ('猫.png', '猫.png'),
         ('..', '..'),
-        ('', 'picture'),
+        ('', 'image'),
         ('x' * 500, 'x' * 60),
     ),
 )
@@ -85,7 +85,7 @@ def test_names_are_for_showing_only(name: str, shown: str) -> None:
 
 
 def test_lines_and_commas_separate_classes_and_semicolons_synonyms() -> None:
-    assert read_words('cat, dog\n\n tv; television ;\r\nwand\n', False, Limits()) == [
+    assert read_classes('cat, dog\n\n tv; television ;\r\nwand\n', False, Limits()) == [
         'cat',
         'dog',
         'tv; television',
@@ -96,19 +96,19 @@ def test_lines_and_commas_separate_classes_and_semicolons_synonyms() -> None:
 @pytest.mark.parametrize(
     ('text', 'background', 'says'),
     (
-        ('', True, 'no classes'),
-        (' ; \n,', True, 'no classes'),
-        ('cat', False, 'only class'),
-        ('cat; dog', False, 'only class'),
-        ('a\nb\nc\nd', False, 'too many'),
-        ('a, b, c, d', False, 'too many'),
-        ('a' * 50 + '\nb', False, 'too many'),
+        ('', True, 'No classes'),
+        (' ; \n,', True, 'No classes'),
+        ('cat', False, 'Only one class'),
+        ('cat; dog', False, 'Only one class'),
+        ('a\nb\nc\nd', False, 'Too many'),
+        ('a, b, c, d', False, 'Too many'),
+        ('a' * 50 + '\nb', False, 'Too many'),
     ),
 )
-def test_words_are_refused_in_a_sentence(text: str, background: bool, says: str) -> None:
+def test_classes_are_refused_in_a_sentence(text: str, background: bool, says: str) -> None:
     with pytest.raises(TPAError, match=says):
-        read_words(text, background, Limits(classes=3, characters=40))
+        read_classes(text, background, Limits(classes=3, characters=40))
 
 
 def test_one_class_before_a_background_is_enough() -> None:
-    assert read_words('cat', True, Limits()) == ['cat']
+    assert read_classes('cat', True, Limits()) == ['cat']

@@ -1,4 +1,4 @@
-"""The server: what it refuses, where it listens, what it says without its library."""
+"""The server: requests that it refuses, its address, and the error without NiceGUI."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ def test_only_this_machine_is_served_by_default() -> None:
 def test_taken_port_is_one_sentence() -> None:
     with socket.create_server(('127.0.0.1', 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(TPAError, match=f'127.0.0.1:{port} cannot be served'):
+        with pytest.raises(TPAError, match=f'Cannot serve http://127.0.0.1:{port}'):
             Address(port=port).check()
 
 
 @pytest.mark.parametrize('address', [Address('no.such.place.invalid'), Address(port=70000)], ids=str)
 def test_address_that_is_none_is_one_sentence(address: Address) -> None:
-    with pytest.raises(TPAError, match='cannot be served'):
+    with pytest.raises(TPAError, match='Cannot serve'):
         address.check()
 
 
 def test_missing_library_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, 'nicegui', None)
-    with pytest.raises(TPAError, match=r"NiceGUI: install it with pip install 'tpa_mmseg\[webapp\]'"):
+    with pytest.raises(TPAError, match=r"NiceGUI. Install it with: pip install 'tpa_mmseg\[webapp\]'"):
         serve(Address(), Limits())
 
 

@@ -93,14 +93,14 @@ class Visitor:
         """Clicks on the button of a name."""
         self.click(f"[...document.querySelectorAll('button')].find((one) => one.innerText.includes({name!r}))")
 
-    def bring(self, *files: Path) -> None:
+    def upload(self, *files: Path) -> None:
         """Chooses files to upload."""
         root = self.browser.call('DOM.getDocument')['root']['nodeId']
         field = self.browser.call('DOM.querySelector', nodeId=root, selector='input[type=file]')['nodeId']
         self.browser.call('DOM.setFileInputFiles', nodeId=field, files=[str(file) for file in files])
 
-    def picture(self, part: str) -> str:
-        """The address of the image in a panel, empty where there is none yet."""
+    def panel(self, part: str) -> str:
+        """The address of the image in a panel, empty if there is none yet."""
         return self.browser.run(f"document.querySelector('img[data-part={part}]')?.getAttribute('src') ?? ''")
 
     def text(self, part: str) -> str:

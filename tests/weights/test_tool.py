@@ -6,6 +6,7 @@ import http.server
 import io
 import threading
 import time
+from dataclasses import replace
 
 import huggingface_hub.constants
 import open_clip
@@ -16,13 +17,13 @@ import torch
 from mmengine.config import Config
 
 from tests.helpers.world import ROOT, run_in_process
+from tpa_mmseg import catalog
 from tpa_mmseg.clip.source import CLIPSpec
 from tpa_mmseg.encoders.timm_models import build_network
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.sam.model import find_checkpoint
-from tpa_mmseg.weights import sources
 from tpa_mmseg.weights.needs import needs
-from tpa_mmseg.weights.sources import KNOWN, clip_source, own_file, sam_source, timm_source
+from tpa_mmseg.weights.sources import clip_source, own_file, sam_source, timm_source
 
 TINY = 'vit_tiny_patch16_224.augreg_in21k'
 
@@ -43,6 +44,15 @@ def use_hub(monkeypatch, address: str) -> None:
     monkeypatch.setattr(huggingface_hub.constants, 'ENDPOINT', address)
     template = address + '/{repo_id}/resolve/{revision}/{filename}'
     monkeypatch.setattr(huggingface_hub.constants, 'HUGGINGFACE_CO_URL_TEMPLATE', template)
+
+
+def use_sam_server(monkeypatch, port: int) -> None:
+    known = catalog.sam_weights
+
+    def moved(model: str) -> catalog.WeightsFile:
+        return replace(known(model), url=f'http://127.0.0.1:{port}/{known(model).name}.pth')
+
+    monkeypatch.setattr(catalog, 'sam_weights', moved)
 
 
 @pytest.fixture
@@ -72,7 +82,7 @@ def hub(monkeypatch):
     server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     use_hub(monkeypatch, f'http://127.0.0.1:{server.server_port}')
-    monkeypatch.setattr(sources, '_SAM_URL', f'http://127.0.0.1:{server.server_port}/{{}}.pth')
+    use_sam_server(monkeypatch, server.server_port)
     yield files
     server.shutdown()
     server.server_close()
@@ -160,7 +170,7 @@ def test_another_tag_of_an_encoder_is_another_file():
         list(needs({'type': 'TimmEncoder', 'model': 'vit_huge'}))
 
 
-@pytest.mark.parametrize('name', [name for name in KNOWN if not name.startswith('sam_')])
+@pytest.mark.parametrize('name', [name for name, file in catalog.shipped().weights.items() if not file.sam])
 def test_known_sizes_are_those_of_the_models(name):
     architecture, _, tag = name.partition('.')
     with torch.device('meta'):
@@ -168,8 +178,9 @@ def test_known_sizes_are_those_of_the_models(name):
             model = open_clip.CLIP(**open_clip.get_model_config(architecture))
         else:
             model = timm.create_model(name, num_classes=0)
-            assert timm.models.get_pretrained_cfg(name).license == KNOWN[name][1].lower()
-    assert sum(each.numel() for each in model.parameters()) * 4e-6 == pytest.approx(KNOWN[name][0], rel=0.005)
+            assert timm.models.get_pretrained_cfg(name).license == catalog.weights(name).license.lower()
+    megabytes = sum(each.numel() for each in model.parameters()) * 4e-6
+    assert megabytes == pytest.approx(catalog.weights(name).megabytes, rel=0.005)
 
 
 def test_what_nobody_knows_is_unknown():
@@ -200,7 +211,7 @@ def test_list_shows_size_license_and_what_to_download(folder, capfd):
 
 
 def test_download_without_a_connection_ends_in_one_message_per_model_within_seconds(folder, capfd, monkeypatch):
-    monkeypatch.setattr(sources, '_SAM_URL', 'http://127.0.0.1:9/{}.pth')
+    use_sam_server(monkeypatch, 9)
     start = time.perf_counter()
     assert exit_code('download', ROOT / 'configs/trident/trident_vit-b16_voc21.py') == 1
     assert time.perf_counter() - start < 15  # four models, and reading the config

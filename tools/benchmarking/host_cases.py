@@ -17,15 +17,16 @@ from mmseg.registry import MODELS
 from mmseg.structures import SegDataSample
 from torch import Tensor
 
+from tpa_mmseg import catalog
 from tpa_mmseg.core import ENCODER, Adapter, Evidence, PrototypeBank, ScoreMap, decide
 from tpa_mmseg.hosts import Trident
 from tpa_mmseg.hosts.clip_host import CLIPHost
-from tpa_mmseg.hosts.windows import run_batched
 
 from .measure import Case, Clock
 from .plain_host import plain_labels
 
-CLIP = {'model': 'ViT-B-16-quickgelu', 'pretrained': None}
+_CATALOG = catalog.shipped()
+CLIP = {**_CATALOG.backbones['vit-b16'].clip, 'pretrained': None}
 TINY_CLIP = {
     'model': {
         'embed_dim': 512,
@@ -45,12 +46,14 @@ TINY_SAM = {
 }
 
 
-def _proxy(model: str | dict) -> dict:
-    return {'type': 'TimmEncoder', 'model': model, 'pretrained': False}
+def _proxy(name: str) -> dict:
+    """An encoder of the catalog with random weights."""
+    return {**_CATALOG.encoders[name].encoder, 'pretrained': False}
 
 
 def _tiny_proxy(patch: int) -> dict:
-    return _proxy({'img_size': 64, 'patch_size': patch, 'embed_dim': 32, 'depth': 1, 'num_heads': 2})
+    model = {'img_size': 64, 'patch_size': patch, 'embed_dim': 32, 'depth': 1, 'num_heads': 2}
+    return {'type': 'TimmEncoder', 'model': model, 'pretrained': False}
 
 
 class HostCase(NamedTuple):
@@ -70,12 +73,10 @@ HOSTS = {
     'NACLIP': HostCase('NACLIP', {}, _SLIDE),
     'NACLIP without PAMR': HostCase('NACLIP', {'pamr_steps': 0}, _SLIDE),
     'GEM': HostCase('GEM', {}, {}),
-    'ProxyCLIP': HostCase(
-        'ProxyCLIP', {'proxy': _proxy('vit_base_patch8_224.dino')}, {**_SLIDE, 'proxy': _tiny_proxy(8)}
-    ),
+    'ProxyCLIP': HostCase('ProxyCLIP', {'proxy': _proxy('dino-b8')}, {**_SLIDE, 'proxy': _tiny_proxy(8)}),
     'Trident': HostCase(
         'Trident',
-        {'proxy': _proxy('vit_base_patch16_224.dino'), 'sam': {'model': 'vit_b', 'checkpoint': False}},
+        {'proxy': _proxy('dino-b16'), 'sam': {'model': 'vit_b', 'checkpoint': False}},
         {**_SLIDE, 'cos_fac': 3.0, 'proxy': _tiny_proxy(16), 'sam': {'model': TINY_SAM, 'checkpoint': False}},
     ),
 }
@@ -147,19 +148,22 @@ def other_labels(inputs: Inputs) -> Tensor:
 def _network(inputs: Inputs) -> tuple:
     """All networks on an image. Returns what :func:`_stitch` takes."""
     host, image = inputs.host, inputs.image
+    (cut,) = host.cut([image])
+    (maps,) = host.score_windows([cut.windows])
     if not isinstance(host, Trident):
-        return (host.score_windows([host.sliding.cut(image)])[0],)
-    windows = run_batched(host.window_maps, host.sliding.cut(host.fit(image)), host.windows_per_call)
-    return windows, host.sam(host.sam_image(image, None, inputs.size), embed=False)
+        return (maps,)
+    return maps, host.sam(host.sam_image(image, None, inputs.size), embed=False)
 
 
 def _stitch(inputs: Inputs, maps: list[Tensor], *sam) -> ScoreMap:
     """From what windows give to the scores of the image; Trident's mixing by SAM is part of it."""
     host, image = inputs.host, inputs.image
     if sam:
-        canvas = host.splice(maps, tuple(host.fit(image).shape[-2:]))
+        canvas = host.splice(maps, host.fitted_size(tuple(image.shape[-2:])))
         maps = list(host.cosines(host.features_of(canvas, sam)))
-    return host.decode(maps, image, inputs.size)
+    scores = host.decode(maps, image, inputs.size)
+    scores.log_band(0, 1)  # mask refinement is done when rows are first read
+    return scores
 
 
 @torch.no_grad()

@@ -33,7 +33,7 @@ def plain_labels(host: CLIPHost, image: Tensor, size: tuple[int, int]) -> Tensor
 def slide(host: CLIPHost, image: Tensor) -> Tensor:
     """(Q, h, w) mean score of the windows that cover a pixel; a whole image's own where it is upsampled only once."""
     height, width = image.shape[-2:]
-    if host.sliding.whole and host.upsamplings == 1:
+    if host.sliding.whole and not host.resize_via_input:
         return window_scores(host, image[None])[0]
     canvas = torch.zeros(len(host.query_to_class), height, width)
     visits = torch.zeros(1, height, width)

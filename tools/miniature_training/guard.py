@@ -12,7 +12,7 @@ from tpa_mmseg.errors import TPAError
 from tpa_mmseg.io import write_json
 
 from .cards import WEIGHTS
-from .measure import HOSTS, PAPER_HOSTS, config_name, measure
+from .measure import HOSTS, PAPER_HOSTS, config_of, measure
 
 #: What :func:`record` wrote.
 NUMBERS = Path(__file__).resolve().parents[2] / 'tests' / 'miniature' / 'numbers.json'
@@ -32,15 +32,14 @@ class Slice:
 SLICE = Slice()
 
 
-def measure_slice(host: str, configs: Path, work_dir: Path) -> dict[str, float]:
+def measure_slice(host: str, work_dir: Path) -> dict[str, float]:
     """The mIoU of a host alone, as ``base``, and with ``tpa``.
 
     Args:
         host: A key of :data:`~.measure.HOSTS`.
-        configs: The folder ``configs/miniature``.
         work_dir: For banks and logs.
     """
-    found = measure(configs / config_name(host), work_dir / host, SLICE.split, SLICE.size, SLICE.pool)
+    found = measure(config_of(host), work_dir / host, SLICE.split, SLICE.size, SLICE.pool)
     return {'base': found['base']['mIoU'], 'tpa': found['tpa']['mIoU']}
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from tpa_mmseg import catalog
 from tpa_mmseg.engine.config import load_config, start_runner, use_tpa
 from tpa_mmseg.evaluation import HostTPAMetric
 
-from ..demo import PAPER_HOSTS
+from ..demo import config_of, paper_hosts
 
-#: All that have a config, from the weakest on.
-HOSTS = {'clip': 'CLIP', 'maskclip': 'MaskCLIP', 'gem': 'GEM', **PAPER_HOSTS}
+__all__ = ['HOSTS', 'PAPER_HOSTS', 'config_of', 'measure']
 
-
-def config_name(host: str, backbone: str = 'mini-b8') -> str:
-    """The file of a host's config in ``configs/miniature``."""
-    return f'{host}_{backbone}.py'
+#: All that have a config, with their titles, from the weakest on.
+HOSTS = {one.host.name: one.host.title for one in catalog.shipped().combinations('miniature')}
+#: Those that the paper puts TPA around.
+PAPER_HOSTS = paper_hosts()
 
 
 def measure(config: Path, work_dir: Path, split: str, size: int, pool: int, seed: int = 0) -> dict:

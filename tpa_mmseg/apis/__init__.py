@@ -1,23 +1,23 @@
-"""Own pictures, own classes: one function, and an object that keeps the networks."""
+"""Segment your own images with your own classes: one function, and an object that keeps the models."""
 
-from .choice import MINIATURE, host_names
-from .inputs import Skipped
-from .result import Area, Coverage, Result, Results, coverage
+from .images import ImageSource, Skipped
+from .options import host_names
+from .result import ClassArea, ClassCoverage, Segmentation, Segmentations, TPASettings
 from .segment import segment
 from .segmenter import Segmenter, SkippedWarning
 from .video import Video
 
 __all__ = [
-    'MINIATURE',
-    'Area',
-    'Coverage',
-    'Result',
-    'Results',
+    'ClassArea',
+    'ClassCoverage',
+    'ImageSource',
+    'Segmentation',
+    'Segmentations',
     'Segmenter',
     'Skipped',
     'SkippedWarning',
+    'TPASettings',
     'Video',
-    'coverage',
     'host_names',
     'segment',
 ]

@@ -1,9 +1,9 @@
-"""Pictures of a result: overlays, label maps, comparisons, anchors. Never larger than a screen, labels excepted."""
+"""Figures of a segmentation: overlays, label images, comparisons, anchors. Only label images exceed a screen."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from PIL import Image
@@ -22,12 +22,9 @@ from ..visualization import (
     panel_size,
 )
 from ..visualization.panels import label_panel, resample
-from .picture import Picture
+from .images import ImageSource
 
-if TYPE_CHECKING:
-    from .result import Result
-
-# Longest side of an overlay, and of the maps that other pictures are made from.
+# Longest side of an overlay, and of the maps that other figures are made from.
 _OVERLAY, _MAP = 1600, 2048
 _OPACITY = 0.55
 # Longest title, in characters.
@@ -38,44 +35,57 @@ _LEGEND = 40
 _ROWS = 256
 
 
-def overlay(picture: Picture, labels: np.ndarray, palette: Sequence[Sequence[int]]) -> Image.Image:
-    """Classes painted over their picture. Args: labels: (H, W); palette: RGB of each class."""
+class LabeledImage(Protocol):
+    """The data behind a figure, which every ``Segmentation`` has."""
+
+    image: ImageSource
+    classes: Sequence[str]
+    palette: Sequence[Sequence[int]]
+    labels: np.ndarray
+    host_labels: np.ndarray
+
+    @property
+    def adapted(self) -> bool: ...
+
+
+def overlay(image: ImageSource, labels: np.ndarray, palette: Sequence[Sequence[int]]) -> Image.Image:
+    """Paint classes over their image. Args: labels: (H, W); palette: RGB of each class."""
     size = _overlay_size(*labels.shape)
     colors = class_palette(len(palette), palette)
-    return Image.blend(picture.at(size), label_panel(labels, colors, size), _OPACITY)
+    return Image.blend(image.resized(size), label_panel(labels, colors, size), _OPACITY)
 
 
-def legend_overlay(result: Result) -> Image.Image:
-    """The overlay of a result above a legend with the share of every class in it."""
+def legend_overlay(result: LabeledImage) -> Image.Image:
+    """Draw the overlay above a legend with the share of every class that occurs."""
+    counts = class_counts(result.labels, len(result.classes))
     entries = [
-        LegendEntry(tuple(color), f'{area.name} {100 * area.share:.1f} %')
-        for area, color in zip(result.areas(), result.palette, strict=True)
-        if area.pixels
+        LegendEntry(tuple(color), f'{name} {100 * count / result.labels.size:.1f} %')
+        for name, color, count in zip(result.classes, result.palette, counts, strict=True)
+        if count
     ]
-    return compose([Panel(_title(result), result.overlay())], [Legend('Classes', entries)])
+    return compose([_overlay_panel(result)], [Legend('Classes', entries)])
 
 
-def compare(result: Result) -> Image.Image:
-    """Picture, host, TPA and difference side by side; without TPA picture and labels."""
-    labels, host = (_shrink(each) for each in (result.labels, result.host_labels))
-    image = result.picture.at(panel_size(*labels.shape))
-    host = None if result.bank is None else host
-    return comparison(labels, result.class_names, host, image=image, palette=result.palette)
+def compare(result: LabeledImage) -> Image.Image:
+    """Draw image, host, TPA and difference side by side; without TPA, image and labels."""
+    labels, host = _shrink(result.labels), _shrink(result.host_labels)
+    image = result.image.resized(panel_size(*labels.shape))
+    return comparison(labels, result.classes, host if result.adapted else None, image=image, palette=result.palette)
 
 
-def film_overlay(result: Result) -> Image.Image:
-    """The overlay above a legend of all classes, so that every frame of a video has the same size."""
-    return compose([Panel(_title(result), result.overlay())], [_all_classes(result)])
+def video_overlay(result: LabeledImage) -> Image.Image:
+    """Draw the overlay above a legend of all classes, so that every frame of a video has the same size."""
+    return compose([_overlay_panel(result)], [_all_classes(result)])
 
 
-def film_comparison(result: Result) -> Image.Image:
-    """What :func:`compare` shows, with legends that are the same for every frame of a video."""
-    labels, host = (_shrink(each) for each in (result.labels, result.host_labels))
+def video_comparison(result: LabeledImage) -> Image.Image:
+    """Draw the panels of :func:`compare` with legends that are the same for every frame of a video."""
+    labels, host = _shrink(result.labels), _shrink(result.host_labels)
     size = panel_size(*labels.shape)
     colors = class_palette(len(result.palette), result.palette)
-    panels = [Panel('Input', result.picture.at(size))]
+    panels = [Panel('Input', result.image.resized(size))]
     legends = [_all_classes(result)]
-    if result.bank is None:
+    if not result.adapted:
         return compose([*panels, Panel('Prediction', label_panel(labels, colors, size))], legends)
     panels += [Panel('Host', label_panel(host, colors, size)), Panel('Host + TPA', label_panel(labels, colors, size))]
     panels.append(Panel('Difference', label_panel(difference_map(host, labels), DIFFERENCE_COLORS, size)))
@@ -86,26 +96,16 @@ def film_comparison(result: Result) -> Image.Image:
     return compose(panels, [*legends, Legend('Difference', changes)])
 
 
-def _title(result: Result) -> str:
-    """The name of the picture, not longer than a picture is wide."""
-    return result.name if len(result.name) <= _TITLE else f'{result.name[: _TITLE - 1]}…'
-
-
-def _all_classes(result: Result) -> Legend:
-    entries = [LegendEntry(tuple(color), name) for name, color in zip(result.class_names, result.palette, strict=True)]
-    more = [] if len(entries) <= _LEGEND else [LegendEntry(None, f'and {len(entries) - _LEGEND} more')]
-    return Legend('Classes', entries[:_LEGEND] + more)
-
-
-def show_anchors(result: Result) -> Image.Image:
-    """The picture beside its anchors."""
-    anchors = _shrink(result.anchors())
-    image = result.picture.at(panel_size(*anchors.shape))
-    return anchor_figure(anchors, result.class_names, image, result.palette)
+def show_anchors(
+    image: ImageSource, anchors: np.ndarray, classes: Sequence[str], palette: Sequence[Sequence[int]]
+) -> Image.Image:
+    """Draw an image beside its anchors. Args: anchors: (H, W) class of every anchor, -1 elsewhere."""
+    anchors = _shrink(anchors)
+    return anchor_figure(anchors, classes, image.resized(panel_size(*anchors.shape)), palette)
 
 
 def label_image(labels: np.ndarray, palette: Sequence[Sequence[int]]) -> Image.Image:
-    """Labels as a palette picture; as 16-bit gray where there are more than 256 classes."""
+    """Return labels as an image with a palette; as 16-bit gray if there are more than 256 classes."""
     if labels.dtype != np.uint8:
         return Image.fromarray(labels.astype(np.uint16))
     image = Image.fromarray(labels).convert('P')
@@ -114,13 +114,25 @@ def label_image(labels: np.ndarray, palette: Sequence[Sequence[int]]) -> Image.I
 
 
 def class_counts(labels: np.ndarray, num_classes: int) -> np.ndarray:
-    """(C,) number of pixels of every class; labels below zero do not count. Args: labels: (H, W)."""
+    """Return the (C,) number of pixels of every class; labels below zero do not count. Args: labels: (H, W)."""
     bands = (labels[top : top + _ROWS] for top in range(0, len(labels), _ROWS))
     return sum(np.bincount(band[band >= 0].ravel(), minlength=num_classes) for band in bands)
 
 
+def _overlay_panel(result: LabeledImage) -> Panel:
+    name = result.image.name
+    title = name if len(name) <= _TITLE else f'{name[: _TITLE - 1]}…'
+    return Panel(title, overlay(result.image, result.labels, result.palette))
+
+
+def _all_classes(result: LabeledImage) -> Legend:
+    entries = [LegendEntry(tuple(color), name) for name, color in zip(result.classes, result.palette, strict=True)]
+    more = [] if len(entries) <= _LEGEND else [LegendEntry(None, f'and {len(entries) - _LEGEND} more')]
+    return Legend('Classes', entries[:_LEGEND] + more)
+
+
 def _overlay_size(height: int, width: int) -> tuple[int, int]:
-    """Small pictures are enlarged like panels, large ones shrink to a screen, the others stay."""
+    """Small images are enlarged like panels, large ones shrink to a screen, the others keep their size."""
     longest = max(height, width)
     if longest > _OVERLAY:
         return tuple(max(1, round(side * _OVERLAY / longest)) for side in (height, width))
@@ -129,7 +141,7 @@ def _overlay_size(height: int, width: int) -> tuple[int, int]:
 
 
 def _shrink(labels: np.ndarray) -> np.ndarray:
-    """Labels of a huge picture at a size that is enough to look at."""
+    """Resample the labels of a huge image to a size that fits a screen."""
     longest = max(labels.shape)
     if longest <= _MAP:
         return labels

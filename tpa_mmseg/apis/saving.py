@@ -1,55 +1,59 @@
-"""The folder that results are written to."""
+"""The folder that segmentations are written to."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from PIL import Image
 
 from ..io import write_json, write_png
 from ..visualization import figure_names
-from .inputs import Skipped
-from .picture import Picture
-from .render import film_comparison, film_overlay
+from .images import ImageSource, Skipped
+from .render import LabeledImage, compare, label_image, legend_overlay, video_comparison, video_overlay
 from .video import Video, VideoWriter
 
-if TYPE_CHECKING:
-    from .result import Result
+
+class Savable(LabeledImage, Protocol):
+    """A labeled image with the text of its entry in ``areas.json``, e.g. a ``Segmentation``."""
+
+    description: str
+
+    def as_dict(self) -> dict: ...
 
 
 class OutputFolder:
-    """Writes ``overlays/``, ``labels/`` and ``comparisons/`` with one PNG per picture, and ``areas.json``.
+    """Writes ``overlays/``, ``labels/`` and ``comparisons/`` with one PNG per image, and ``areas.json``.
 
     Args:
-        folder: Where to.
-        pictures: All pictures whose results will come, so that no two get the same name.
+        folder: The folder.
+        images: All images whose segmentations will be added, so that no two get the same name.
     """
 
-    def __init__(self, folder: str | os.PathLike, pictures: Sequence[Picture]) -> None:
+    def __init__(self, folder: str | os.PathLike, images: Sequence[ImageSource]) -> None:
         self.folder = Path(folder)
-        self._names = _file_names(pictures)
+        self._names = _file_names(images)
         self._stems: set[str] = set()
-        self._about: dict = {}
+        self._header: dict = {}
         self._images: list[dict] = []
         self._videos: list[dict] = []
 
-    def add(self, result: Result) -> None:
-        """Writes the pictures of one result."""
-        name = self._names[result.picture]
-        self._write(result.legend_overlay(), 'overlays', name)
-        self._write(result.label_image(), 'labels', name)
-        self._write(result.comparison(), 'comparisons', name)
-        self._images.append(self._describe(result, name))
+    def add(self, result: Savable) -> None:
+        """Write the figures of one image."""
+        name = self._names[result.image]
+        self._write(legend_overlay(result), 'overlays', name)
+        self._write(label_image(result.labels, result.palette), 'labels', name)
+        self._write(compare(result), 'comparisons', name)
+        self._images.append(self._entry(result, name))
 
-    def add_video(self, video: Video, results: Iterable[Result]) -> int:
-        """Writes two videos, and a label map per frame. Returns the number of frames.
+    def add_video(self, video: Video, results: Iterable[Savable]) -> int:
+        """Write the frames of a video: two videos, and a label image per frame. Returns the number of frames.
 
         Args:
-            video: Where the frames are from.
-            results: Theirs, in order.
+            video: The source of the frames.
+            results: Their segmentations, in order.
         """
         stem = self._video_stem(video)
         frames = []
@@ -58,26 +62,26 @@ class OutputFolder:
             VideoWriter(self.folder / 'comparisons' / f'{stem}.mp4', video.fps) as comparisons,
         ):
             for number, result in enumerate(results):
-                overlays.add(film_overlay(result))
-                comparisons.add(film_comparison(result))
+                overlays.add(video_overlay(result))
+                comparisons.add(video_comparison(result))
                 name = f'{stem}/{number:06d}.png'
-                self._write(result.label_image(), 'labels', name)
-                frames.append(self._describe(result, name))
+                self._write(label_image(result.labels, result.palette), 'labels', name)
+                frames.append(self._entry(result, name))
         self._videos.append({'video': video.path.name, 'frames_per_second': video.fps, 'frames': frames})
         return len(frames)
 
     def finish(self, skipped: Sequence[Skipped] = ()) -> None:
-        """Writes the areas of all pictures."""
+        """Write the areas of all images."""
         skips = [vars(each) for each in skipped]
-        content = {**self._about, 'images': self._images, 'videos': self._videos, 'skipped': skips}
+        content = {**self._header, 'images': self._images, 'videos': self._videos, 'skipped': skips}
         write_json(self.folder / 'areas.json', content)
 
-    def _describe(self, result: Result, name: str) -> dict:
-        self._about = {'networks': result.about, 'classes': list(result.class_names)}
+    def _entry(self, result: Savable, name: str) -> dict:
+        self._header = {'model': result.description, 'classes': list(result.classes)}
         return {**result.as_dict(), 'labels': f'labels/{name}'}
 
     def _video_stem(self, video: Video) -> str:
-        """A name for what a video becomes that no picture and no other video has."""
+        """Return a name for the outputs of a video that no image and no other video has."""
         taken = {Path(name).with_suffix('').as_posix() for name in self._names.values()} | self._stems
         stem, number = video.path.stem, 2
         while stem in taken:
@@ -89,15 +93,15 @@ class OutputFolder:
         write_png(self.folder / kind / name, image)
 
 
-def _file_names(pictures: Sequence[Picture]) -> dict[Picture, str]:
-    """A PNG name for every picture; those of folders keep their subfolders."""
-    of_files = figure_names([str(picture.path) for picture in pictures if picture.path is not None])
+def _file_names(images: Sequence[ImageSource]) -> dict[ImageSource, str]:
+    """Return a PNG name for every image; those of folders keep their subfolders."""
+    of_files = figure_names([image.path for image in images if image.path is not None])
     taken = set(of_files.values())
     names = {}
-    for number, picture in enumerate(pictures, start=1):
-        if picture.path is not None:
-            names[picture] = Path(of_files[str(picture.path)]).as_posix()
+    for number, image in enumerate(images, start=1):
+        if image.path is not None:
+            names[image] = Path(of_files[image.path]).as_posix()
             continue
         name = f'image_{number}.png'
-        names[picture] = name if name not in taken else f'image_{number}_in_memory.png'
+        names[image] = name if name not in taken else f'image_{number}_in_memory.png'
     return names

@@ -1,12 +1,13 @@
-"""segment: pictures and words in, labels out."""
+"""segment: images and class names in, labels out."""
 
 from __future__ import annotations
 
 import os
 
 from ..clip.names import Classes
-from .inputs import Images
-from .result import Result, Results
+from ..datasets.pool import DEFAULT_SIZE
+from .images import Images
+from .result import Segmentation, Segmentations
 from .segmenter import Segmenter
 
 
@@ -15,22 +16,24 @@ def segment(
     classes: Classes,
     *,
     pool: Images | None = None,
+    pool_size: int | None = DEFAULT_SIZE,
     bank: str | os.PathLike | None = None,
     **options,
-) -> Result | Results:
-    """Segments pictures with classes of one's own. For many calls, keep a :class:`Segmenter` instead.
+) -> Segmentation | Segmentations:
+    """Segment images with user-defined classes. For several calls, keep a :class:`Segmenter` instead.
 
     Args:
         images: Paths, folders, Pillow images, RGB arrays (H, W, 3), tensors (3, H, W), batches, or lists of them.
-        classes: Such as ``['cat', 'sofa', 'tv; television; monitor']`` or ``'cat, sofa, tv; television'``.
-        pool: Pictures without labels that TPA adapts to; by default ``images`` themselves.
-        bank: File of a saved bank; ``pool``, where given, is folded in.
+        classes: Class names, e.g. ``['cat', 'sofa', 'tv; television; monitor']`` or ``'cat, sofa, tv; television'``.
+        pool: Unlabeled images that TPA adapts to. Default: ``images`` themselves.
+        pool_size: Most images of the pool to use, drawn with a fixed seed; None for all.
+        bank: File of a saved bank. If there is a ``pool``, it is added.
         **options: ``host``, ``backbone``, ``tpa``, ``background``, ... as for :class:`Segmenter`.
 
     Returns:
-        A :class:`Result` for a single picture, :class:`Results` for a list, a batch or a folder.
+        A :class:`Segmentation` for a single image, :class:`Segmentations` for a list, a batch or a folder.
     """
-    model = Segmenter(classes, bank=bank, **options)
+    segmenter = Segmenter(classes, bank=bank, pool_size=pool_size, **options)
     if pool is not None:
-        model.adapt(pool)
-    return model.segment(images)
+        segmenter.adapt(pool, pool_size)
+    return segmenter.segment(images)

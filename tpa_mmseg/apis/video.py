@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from ..errors import TPAError
-from .picture import Picture
+from .images import ImageSource
 
 _DEFAULT_FPS = 25.0
 
@@ -38,7 +38,7 @@ class Video:
             self.fps = float(stream.average_rate or _DEFAULT_FPS) / frame_stride
             self.count = -(-stream.frames // frame_stride) or None
 
-    def __iter__(self) -> Iterator[Picture]:
+    def __iter__(self) -> Iterator[ImageSource]:
         """Yields the frames."""
         number = 0
         with self._open() as container:
@@ -48,7 +48,7 @@ class Video:
                     if number % self.frame_stride == 0:
                         # Phones store frames as the sensor has them, and how to turn them upright.
                         pixels = np.rot90(frame.to_ndarray(format='rgb24'), round(frame.rotation / 90))
-                        yield Picture(f'{self.path.name}, frame {number}', np.ascontiguousarray(pixels))
+                        yield ImageSource(f'{self.path.name}, frame {number}', np.ascontiguousarray(pixels))
             except _av().FFmpegError as error:
                 warnings.warn(
                     f'{self.path} is damaged after frame {number} ({error}): the rest is skipped.', stacklevel=2

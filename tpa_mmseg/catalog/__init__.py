@@ -1,8 +1,40 @@
-"""Every name once, as data."""
+"""The catalog: every host, backbone, benchmark, encoder, weights file and row of the paper once, as data.
 
-from __future__ import annotations
+The entries are in the YAML files of this folder; a package outside the tree can add its own (docs/configs.md).
+"""
 
-from pathlib import Path
+from .combinations import CONFIGS, Catalog, Combination
+from .entries import (
+    Backbone,
+    Benchmark,
+    Dataset,
+    Encoder,
+    Host,
+    Row,
+    Settings,
+    SuitePlan,
+    Variant,
+    WeightsFile,
+)
+from .loading import add, load, sam_weights, shipped, weights
 
-#: The configs, in a checkout and in an installed package.
-CONFIGS = Path(__file__).resolve().parents[1] / '.mim' / 'configs'
+__all__ = [
+    'CONFIGS',
+    'Backbone',
+    'Benchmark',
+    'Catalog',
+    'Combination',
+    'Dataset',
+    'Encoder',
+    'Host',
+    'Row',
+    'Settings',
+    'SuitePlan',
+    'Variant',
+    'WeightsFile',
+    'add',
+    'load',
+    'sam_weights',
+    'shipped',
+    'weights',
+]

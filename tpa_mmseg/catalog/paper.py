@@ -1,4 +1,8 @@
-"""What the paper prints: its tables as data, mIoU in percent. Nothing here was measured with this code."""
+"""The paper's tables as data, mIoU in percent. Nothing here was measured with this code.
+
+Rows are found by ``key``: in tables of hosts the row of a config, ``<host>[-<variant>]_<backbone>``, followed by
+``+tpa`` for the numbers with TPA; in ablations the key of the experiment's setting; in ``cost`` the backbone.
+"""
 
 from __future__ import annotations
 
@@ -6,52 +10,45 @@ import json
 from functools import cache
 from pathlib import Path
 
-#: Benchmarks by their names in configs and tables, in the order of the paper, with the names for people.
-BENCHMARKS = {
-    'voc21': 'VOC21',
-    'context60': 'Context60',
-    'coco_object': 'COCO-Object',
-    'voc20': 'VOC20',
-    'context59': 'Context59',
-    'coco_stuff164k': 'COCO-Stuff164k',
-    'cityscapes': 'Cityscapes',
-    'ade20k': 'ADE20K',
-}
-BACKBONES = {'vit-b16': 'ViT-B/16', 'vit-l14': 'ViT-L/14', 'vit-h14': 'ViT-H/14'}
-
-_MAIN = ('main_b16', 'main_l14_h14')
-_PROXIES = ('vfm_b16', 'vfm_l14_h14')
-_PROTOCOLS = ('composition',)
-
 
 @cache
 def tables() -> dict:
-    """The content of ``tables.json``; not to be changed."""
+    """Content of ``paper.json``, not to be changed."""
     return json.loads((Path(__file__).parent / 'paper.json').read_text(encoding='utf-8'))
 
 
-def scores(
-    host: str, backbone: str, method: str, proxy: str | None = None, protocol: str | None = None
-) -> dict[str, float | None]:
-    """A row of the paper.
+def score(row: str, benchmark: str, tpa: bool = False) -> float | None:
+    """mIoU of a host, or of a host with TPA; None where the paper prints none.
 
     Args:
-        host: Host, such as ``'naclip'``.
-        backbone: Key of :data:`BACKBONES`.
-        method: ``'base'`` for the host alone, ``'tpa'``, or another method of the tables.
-        proxy: For ProxyCLIP with another encoder inside: ``'sam'``, ``'mae'`` or ``'dinov2'``.
-        protocol: ``'mlmp_224'`` for the rows that were tested so.
-
-    Returns:
-        mIoU by benchmark, None where the paper has a dash.
-
-    Raises:
-        KeyError: The paper has no such row.
+        row: ``<host>[-<variant>]_<backbone>``.
+        benchmark: Name of the benchmark.
+        tpa: With TPA.
     """
-    names = _PROTOCOLS if protocol else _PROXIES if proxy else _MAIN
-    wanted = {'host': host, 'backbone': backbone, 'method': method, 'vfm': proxy, 'protocol': protocol}
-    for name in names:
-        for row in tables()['tables'][name]:
-            if all(row.get(key) == value for key, value in wanted.items()):
-                return row['scores']
-    raise KeyError(f'The paper has no row {wanted}.')
+    return _scores().get(f'{row}+tpa' if tpa else row, {}).get(benchmark)
+
+
+@cache
+def _scores() -> dict[str, dict[str, float | None]]:
+    # A row that is in two tables has the same numbers in both.
+    return {row['key']: row['scores'] for table in tables()['tables'].values() for row in table}
+
+
+def gain(experiment: str, row: str, setting: str, benchmark: str) -> float | None:
+    """The gain in mIoU that an ablation prints; None where it prints none.
+
+    Args:
+        experiment: Name of the experiment; ``'components'``, ``'k'`` and ``'extractor'`` print gains.
+        row: Host and backbone of the run.
+        setting: Key of the setting of TPA.
+        benchmark: Name of the benchmark.
+    """
+    table = tables()['ablations'].get(experiment, {'row': '', 'rows': ()})
+    found = (entry['gains'].get(benchmark) for entry in table['rows'] if entry['key'] == setting)
+    return next(found, None) if table['row'] == row else None
+
+
+def costs(backbone: str) -> dict[str, float]:
+    """The paper's costs with a backbone, in the columns of the experiment ``cost``; empty where it prints none."""
+    found = (row for row in tables()['cost'] if row['key'] == backbone)
+    return {column: value for column, value in next(found, {}).items() if column != 'key'}

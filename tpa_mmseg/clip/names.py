@@ -38,7 +38,7 @@ _DESCRIBED = 20
 
 @dataclass(frozen=True)
 class ClassNames:
-    """The names of all classes. Every name is a text query of its own.
+    """The names of all classes. Every name is one text query.
 
     Args:
         names: For each class its names; the first one is its title, the others are synonyms.
@@ -89,7 +89,7 @@ class ClassNames:
 
     @property
     def looks_like_background(self) -> bool:
-        """Whether class 0 may be a background: it is called so, or has several names."""
+        """Whether class 0 may be a background: it is called that, or has several names."""
         return len(self.names[0]) > 1 or self.names[0][0].lower() == BACKGROUND
 
     def split_background(self) -> tuple[ClassNames, bool]:
@@ -115,7 +115,7 @@ class ClassNames:
         return ClassNames((free, *self.names))
 
     def __str__(self) -> str:
-        """A sentence for users, e.g. ``3 classes: cat / sofa / tv (= television)``."""
+        """Describes the classes to users, e.g. ``3 classes: cat / sofa / tv (= television)``."""
         shown = [
             title + (f' (= {", ".join(synonyms)})' if synonyms else '') for title, *synonyms in self.names[:_DESCRIBED]
         ]
@@ -189,6 +189,6 @@ def _read_file(path: Path) -> list[str]:
         if ',' in line:
             raise TPAError(
                 f'Comma in the class names {path}, line {number}: {line[:60]!r}. A line is one class: separate its '
-                'synonyms by semicolons, and put every other class on a line of its own.'
+                'synonyms by semicolons, and put every class on its own line.'
             )
     return lines

@@ -28,7 +28,7 @@ from ..weights.sources import clip_source
 from .tokenizer import WordTokenizer, stored_words
 from .tower import CLIPTower
 
-# OpenAI's own files carry these numbers among their weights.
+# Entries of OpenAI's own files that are not weights.
 _OPENAI_MARKS = ('input_resolution', 'context_length', 'vocab_size')
 
 # Entries of files beyond the text tower; masks are computed.
@@ -40,7 +40,7 @@ _NO_TEXT = {'context_length': 8, 'vocab_size': 8, 'width': 64, 'heads': 1, 'laye
 
 
 class CLIPSpec:
-    """The description of a CLIP model; nothing is built before a tower is asked for.
+    """The description of a CLIP model, which builds one tower at a time.
 
     Args:
         model: Name of an open_clip model, or a dict in the shape of open_clip's own configs (``embed_dim``,

@@ -1,4 +1,4 @@
-"""Text queries: one unit vector per class name, made once and kept on the disk."""
+"""Text features: one unit vector per class name, computed once and cached on disk."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _KEY = 'text_features'
 
 
 def cache_dir() -> Path:
-    """Where query features are kept: ``$TPA_CACHE/text``, or ``~/.cache/tpa_mmseg/text``."""
+    """Returns the folder of cached features: ``$TPA_CACHE/text``, or ``~/.cache/tpa_mmseg/text``."""
     return Path(os.environ.get('TPA_CACHE') or Path.home() / '.cache' / 'tpa_mmseg') / 'text'
 
 
 def query_features(source: CLIPSpec, queries: Sequence[str], templates: Sequence[str] = IMAGENET_TEMPLATES) -> Tensor:
-    """The vectors of all queries, from the cache if they were ever made with the same model, templates and names.
+    """Returns the features of all queries, from the cache if model, templates and names are the same.
 
-    Random weights are never cached.
+    Features of random weights are never cached.
 
     Args:
         source: The CLIP model.
@@ -49,20 +49,23 @@ def query_features(source: CLIPSpec, queries: Sequence[str], templates: Sequence
         templates: Sentences with ``{}`` for the name.
 
     Returns:
-        (Q, E) float32 unit vectors on the CPU: of each query, the mean of its prompts' unit vectors, of length one.
+        (Q, E) float32 unit vectors on the CPU: for each query the normalized mean of its prompts' unit vectors.
     """
     return _cached_features(source, queries, templates, merged=True)
 
 
 def template_features(source: CLIPSpec, queries: Sequence[str], templates: Sequence[str]) -> Tensor:
-    """The vectors of all queries in every template, (T, Q, E). Args: as for :func:`query_features`."""
+    """Returns the features of all queries in every template, (T, Q, E). Args: as for :func:`query_features`."""
     return _cached_features(source, queries, templates, merged=False).transpose(0, 1).contiguous()
 
 
 def _cached_features(source: CLIPSpec, queries: Sequence[str], templates: Sequence[str], merged: bool) -> Tensor:
     wrong = [template for template in templates if '{}' not in template]
     if wrong or not templates:
-        raise TPAError(f'A prompt template needs {{}} where the name goes: {wrong[0] if wrong else "none given"!r}.')
+        found = repr(wrong[0]) if wrong else 'no template'
+        raise TPAError(
+            f"templates must contain {{}} in place of the class name, e.g. 'a photo of a {{}}.', got {found}."
+        )
     tower = source.text_tower()
     path = None
     if source.path is not None:
@@ -89,7 +92,7 @@ def _cached_features(source: CLIPSpec, queries: Sequence[str], templates: Sequen
 def encode(
     tower: nn.Module, tokenizer: open_clip.SimpleTokenizer, queries: Sequence[str], templates: Sequence[str]
 ) -> Tensor:
-    """Every prompt of a query, brought to length one: (Q, T, E) on the CPU.
+    """Encodes every prompt of every query: (Q, T, E) unit vectors on the CPU.
 
     Args:
         tower: The text tower, from :meth:`CLIPSpec.text_tower`, on the device to use.
@@ -107,26 +110,28 @@ def encode(
 
 
 def read_features(source: Tensor | np.ndarray | str | os.PathLike) -> tuple[Tensor, list[int] | None]:
-    """Ready-made query features.
+    """Reads ready-made query features.
 
     Args:
-        source: (Q, E) array, or an .npz or .safetensors file that holds it as ``text_features``, and perhaps the class
-            of each query as ``query_to_class``.
+        source: (Q, E) array, or an .npz or .safetensors file with the array ``text_features`` and, optionally, the
+            class of each query as ``query_to_class``.
 
     Returns:
-        (Q, E) float32 unit vectors, and the class of each query where the file says so.
+        (Q, E) float32 unit vectors, and the class of each query if the file has it.
     """
     classes = None
     if isinstance(source, (str, os.PathLike)):
         arrays = _read_arrays(Path(source))
         if _KEY not in arrays:
-            raise TPAError(f'{source} holds no {_KEY!r}, only {", ".join(sorted(arrays))}: save them under that name.')
+            raise TPAError(f'{source} has no array {_KEY!r}, only {", ".join(sorted(arrays))}: rename the right one.')
         if 'query_to_class' in arrays:
             classes = [int(label) for label in arrays['query_to_class']]
         source = arrays[_KEY]
     features = torch.as_tensor(source).detach().cpu().float()
     if features.ndim != 2 or not torch.isfinite(features).all():
-        raise TPAError(f'text_features must be finite numbers of shape (queries, width), not {tuple(features.shape)}.')
+        raise TPAError(
+            f'text_features must be finite and of shape (queries, channels), got shape {tuple(features.shape)}.'
+        )
     return F.normalize(features, dim=-1), classes
 
 
@@ -137,24 +142,24 @@ def _read_arrays(path: Path) -> dict[str, np.ndarray | Tensor]:
                 return dict(archive)
         return safetensors.torch.load_file(path)
     except Exception as error:  # a damaged file can raise almost anything
-        raise TPAError(f'{path} cannot be read as an .npz or .safetensors file of text features.') from error
+        raise TPAError(f'Cannot read text features from {path}: give an existing .npz or .safetensors file.') from error
 
 
 def _write_cache(path: Path, features: Tensor) -> None:
     try:
         with atomic_write(path) as file:
             file.write(safetensors.torch.save({_KEY: features}, metadata={'sha256': _checksum(features)}))
-    except (TPAError, OSError) as error:  # a cache that cannot be kept costs time, never a run
-        print_log(f'The text features are not kept: {error}', 'current', logging.WARNING)
+    except (TPAError, OSError) as error:  # without a cache a run takes longer, but it goes on
+        print_log(f'Text features were not cached: {error}', 'current', logging.WARNING)
 
 
 def _read_cache(path: Path) -> Tensor | None:
-    """Cached features, or None where there are none that can be trusted."""
+    """Reads cached features; None if there are none, or none that can be trusted."""
     try:
         with safetensors.safe_open(path, framework='pt') as file:
             features = file.get_tensor(_KEY)
             return features if file.metadata()['sha256'] == _checksum(features) else None
-    except Exception:  # missing, cut off or damaged: made anew either way
+    except Exception:  # missing, cut off or damaged: computed again either way
         return None
 
 
@@ -163,7 +168,7 @@ def _checksum(features: Tensor) -> str:
 
 
 def _shorten(tower: nn.Module, tokens: Tensor) -> Tensor:
-    """Cuts the context to the longest prompt. In a causal tower nothing after a prompt's end reaches its feature."""
+    """Cuts the context to the longest prompt. In a causal tower a feature does not depend on what follows its end."""
     causal = isinstance(tower, open_clip.CLIP) and tower.text_pool_type == 'argmax' and tower.attn_mask is not None
     if not causal:
         return tokens

@@ -1,4 +1,4 @@
-"""CLIP's visual tower, taken apart: what enters its blocks, and the pieces of a block."""
+"""CLIP's visual tower, taken apart: the input of its blocks, and the pieces of a block."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..options import one_of
 
 
 class CLIPTower(nn.Module):
-    """A frozen visual tower that stops before its last blocks, where the hosts differ.
+    """A frozen visual tower that can stop before its last blocks, in which the hosts differ.
 
-    Nothing here forbids gradients: who adapts LayerNorms at test time turns them on.
+    Nothing here forbids gradients: methods that adapt LayerNorms at test time enable them.
 
     Args:
         visual: open_clip's vision transformer.
@@ -53,7 +53,7 @@ class CLIPTower(nn.Module):
         if 0 in grid:
             raise TPAError(
                 f'An image or window of {size[0]} x {size[1]} pixels is smaller than one patch of {self.patch_size}: '
-                'resize the images to a larger scale.'
+                'resize images to a larger scale in the test pipeline.'
             )
         return grid
 
@@ -73,7 +73,7 @@ class CLIPTower(nn.Module):
     def _position(self, grid: tuple[int, int]) -> Tensor:
         """(1, 1 + h w, D) position embedding of a grid."""
         table = self.visual.positional_embedding[None]
-        # The hosts with DINO's rule leave a grid with the native *number* of patches alone, whatever its shape.
+        # Hosts with DINO's rule do not resize to a grid with the native *number* of patches, whatever its shape.
         if self.positions.rule == 'dino' and 1 + grid[0] * grid[1] == table.shape[1]:
             return table
         return self.positions.at(table, grid)
@@ -90,23 +90,23 @@ class CLIPTower(nn.Module):
         return self.visual.ln_post(tokens) @ self.visual.proj
 
 
-def heads(block: ResidualAttentionBlock, tokens: Tensor, wanted: str = 'qkv') -> tuple[Tensor | None, ...]:
+def heads(block: ResidualAttentionBlock, tokens: Tensor, parts: str = 'qkv') -> tuple[Tensor | None, ...]:
     """The queries, keys and values of a block, (B, heads, T, d) each.
 
     Args:
         block: The block.
         tokens: (B, T, D) tokens that enter it.
-        wanted: Which of the three; the others are None.
+        parts: The ones to compute; the others are None.
     """
     attention, tokens = block.attn, block.ln_1(tokens)
-    if tokens.device.type != 'cpu' and wanted == 'qkv':
+    if tokens.device.type != 'cpu' and parts == 'qkv':
         joint = F.linear(tokens, attention.in_proj_weight, attention.in_proj_bias)
         return tuple(joint.unflatten(-1, (3, attention.num_heads, -1)).permute(2, 0, 3, 1, 4))
-    # On a CPU one after the other is as fast, and tensors of one size leave no holes between them in its memory.
-    parts = zip('qkv', attention.in_proj_weight.chunk(3), attention.in_proj_bias.chunk(3), strict=True)
+    # On a CPU one after the other is as fast, and tensors of one size leave no holes between them in memory.
+    layers = zip('qkv', attention.in_proj_weight.chunk(3), attention.in_proj_bias.chunk(3), strict=True)
     return tuple(
-        F.linear(tokens, *part).unflatten(-1, (attention.num_heads, -1)).transpose(1, 2) if name in wanted else None
-        for name, *part in parts
+        F.linear(tokens, *layer).unflatten(-1, (attention.num_heads, -1)).transpose(1, 2) if name in parts else None
+        for name, *layer in layers
     )
 
 
@@ -122,13 +122,13 @@ def feed_forward(block: ResidualAttentionBlock, tokens: Tensor) -> Tensor:
 
 
 def finish_block(block: ResidualAttentionBlock, tokens: Tensor, mixed: Tensor) -> Tensor:
-    """What a whole block makes of the (B, T, D) tokens that enter it and its (B, heads, T, d) mixed values."""
+    """The rest of a block after its attention: (B, T, D) tokens that enter it, (B, heads, T, d) mixed values."""
     return feed_forward(block, residual(tokens, merge_heads(block, mixed)))
 
 
 def run_block(block: ResidualAttentionBlock, tokens: Tensor) -> Tensor:
-    """A whole block as CLIP has it, (B, T, D) -> (B, T, D), in which no matrix of all pairs of tokens exists.
+    """A whole block of CLIP, (B, T, D) -> (B, T, D), without a matrix of all pairs of tokens.
 
-    The block's own ``forward`` gives the same, but on a CPU PyTorch writes that matrix out.
+    The block's own ``forward`` gives the same, but on a CPU PyTorch computes that matrix.
     """
     return finish_block(block, tokens, attend(*heads(block, tokens)))

@@ -1,4 +1,4 @@
-"""Frozen dense encoders: the source of the features that prototypes are made of."""
+"""Frozen dense encoders, whose features prototypes are made of."""
 
 from .base import Encoder, PixelNormalization
 from .clip_encoder import CLIPEncoder

@@ -1,4 +1,4 @@
-"""What an encoder promises: frozen dense features of an image, whatever the host did to its pixels."""
+"""Base class of encoders: frozen dense features of an image, whatever the host's pipeline did to its pixels."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..weights.files import digest
 
 @dataclass(frozen=True)
 class PixelNormalization:
-    """What a data preprocessor did to the pixels of an image.
+    """The normalization that a data preprocessor applied to the pixels of an image.
 
     Args:
         mean: Subtracted from each channel, in units of 0 to 255; one value for all channels, or one for each.
         std: Divided by afterward.
-        rgb: Whether the channels are red, green, blue; otherwise they are blue, green, red.
+        rgb: True for channels in the order red, green, blue; False for blue, green, red.
     """
 
     mean: tuple[float, ...] = (0.0, 0.0, 0.0)
@@ -31,26 +31,26 @@ class PixelNormalization:
 
     @classmethod
     def of(cls, data_preprocessor: nn.Module) -> PixelNormalization:
-        """Reads MMSegmentation's data preprocessor, stock or fork. Images reach it as BGR, as OpenCV reads them."""
-        # The maintained fork of mmseg names the attribute with an underscore.
+        """Reads MMSegmentation's data preprocessor, stock or fork. Its input is BGR, as OpenCV reads images."""
+        # In the maintained fork of mmseg the attribute has an underscore.
         flipped = getattr(data_preprocessor, 'channel_conversion', None)
         if flipped is None:
             flipped = getattr(data_preprocessor, '_channel_conversion', False)
-        # The buffers exist only where normalization is enabled.
+        # The buffers exist only if normalization is enabled.
         mean, std = (getattr(data_preprocessor, name, None) for name in ('mean', 'std'))
         if mean is None or std is None:
             return cls(rgb=bool(flipped))
         return cls(tuple(mean.flatten().tolist()), tuple(std.flatten().tolist()), bool(flipped))
 
     def undo(self, images: Tensor) -> Tensor:
-        """(..., 3, H, W) images as float32 RGB in 0 to 1."""
+        """Returns (..., 3, H, W) images as float32 RGB in 0 to 1."""
         mean, std = (images.new_tensor(values, dtype=torch.float32).view(-1, 1, 1) for values in (self.mean, self.std))
         pixels = (images.float() * std + mean) / 255
         return pixels if self.rgb else pixels.flip(-3)
 
 
 class Encoder(nn.Module, ABC):
-    """A frozen network with dense features. It is always in evaluation mode and has no gradients.
+    """A frozen network with dense features, always in evaluation mode and without gradients.
 
     Args:
         network: The network; subclasses call it in :meth:`encode`.
@@ -58,12 +58,12 @@ class Encoder(nn.Module, ABC):
         patch: Side of the square of pixels behind one feature.
         mean: Statistics with which the network's input is normalized: RGB, in units of 0 to 1.
         std: The same for the standard deviation.
-        short_side: Resize an image so that its short side has about this many pixels, instead of taking it at the
-            size that the host's pipeline gives it. The aspect ratio is kept.
+        short_side: Resize images so that their short side has about this many pixels, instead of taking them at the
+            size of the host's pipeline. The aspect ratio is kept.
         precision: ``'float32'``, or ``'float16'`` or ``'bfloat16'`` through autocast.
 
     Attributes:
-        fixed_size: Height and width to which :meth:`dense` brings images of all sizes, where a network has only one.
+        fixed_size: Height and width to which :meth:`dense` resizes all images, if the network has one input size.
     """
 
     fixed_size: tuple[int, int] | None = None
@@ -81,9 +81,9 @@ class Encoder(nn.Module, ABC):
     ) -> None:
         super().__init__()
         if precision not in PRECISIONS:
-            raise TPAError(f'The precision of an encoder is one of {", ".join(PRECISIONS)}, not {precision!r}.')
+            raise TPAError(f'encoder.precision must be one of {", ".join(PRECISIONS)}, not {precision!r}.')
         if short_side is not None and short_side < 1:
-            raise TPAError(f'The short_side of an encoder is a number of pixels or None, not {short_side!r}.')
+            raise TPAError(f'encoder.short_side must be a positive number of pixels or None, not {short_side!r}.')
         self.network = network.requires_grad_(False)
         self.dim = int(dim)
         self.patch = int(patch)
@@ -95,11 +95,11 @@ class Encoder(nn.Module, ABC):
 
     @abstractmethod
     def encode(self, images: Tensor) -> Tensor:
-        """The network itself: (B, 3, H, W) normalized images, sides multiples of the patch, to (B, D, h, w)."""
+        """Runs the network: (B, 3, H, W) normalized images, sides multiples of the patch -> (B, D, h, w)."""
 
     @torch.no_grad()
     def dense(self, images: Tensor) -> Tensor:
-        """Features of a batch.
+        """Computes the features of a batch.
 
         Args:
             images: (B, 3, H, W) images, normalized with the encoder's own statistics, sides multiples of the patch.
@@ -115,11 +115,11 @@ class Encoder(nn.Module, ABC):
 
     @torch.no_grad()
     def forward(self, images: Tensor, normalization: PixelNormalization) -> Tensor:
-        """Features of an image or of a batch, each image whole and all in one pass.
+        """Computes the features of an image or of a batch, in one pass over whole images.
 
         Args:
             images: (3, H, W), or (B, 3, H, W), as the host's data preprocessor gives them, of any float type.
-            normalization: What that data preprocessor did to them.
+            normalization: Of that data preprocessor.
 
         Returns:
             (D, h, w) or (B, D, h, w) float32 features.
@@ -130,13 +130,13 @@ class Encoder(nn.Module, ABC):
         return features if images.ndim == 4 else features[0]
 
     def input_size(self, height: int, width: int) -> tuple[int, int]:
-        """The height and width at which the network sees an image of that size."""
+        """Height and width of the network's input for an image of that size."""
         short = min(height, width)
         height, width = (side * (self.short_side or short) / short for side in (height, width))
         return nearest_multiple(height, self.patch), nearest_multiple(width, self.patch)
 
     def fingerprint(self) -> dict:
-        """What identifies the encoder, in the types of JSON: all that changes its numbers, and its weights."""
+        """Identifies the encoder: its weights and all options that change its features, in the types of JSON."""
         return {
             'type': type(self).__name__,
             'short_side': self.short_side,

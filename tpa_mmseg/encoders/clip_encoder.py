@@ -1,4 +1,4 @@
-"""CLIPEncoder: CLIP's own patch features, for the ablation that does without another encoder."""
+"""CLIPEncoder: CLIP's own patch features, for the ablation without another encoder."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class CLIPEncoder(Encoder):
     """The patch tokens of CLIP's plain visual tower, projected to the space of its text.
 
     Args:
-        clip: ``dict(model=, pretrained=, precision=)``, see :class:`~tpa_mmseg.hosts.clip_loading.CLIPSpec`.
-        position: How the position table is resized to the image's grid, a key of
-            :data:`~tpa_mmseg.encoders.position.RULES`.
+        clip: ``dict(model=, pretrained=, precision=, quick_gelu=)``, see :class:`~tpa_mmseg.clip.source.CLIPSpec`.
+        position: Rule that resizes the position table to the image's grid, a key of
+            :data:`~tpa_mmseg.layers.position.RULES`.
         short_side: As in :class:`Encoder`.
     """
 

@@ -26,17 +26,17 @@ from .timm_models import build_network, full_name
 class TimmEncoder(Encoder):
     """Patch tokens after the final norm of a timm vision transformer (its ``forward_features`` without the prefix).
 
-    Of SAM it is the neck's output. SAM has one input size, to which every image is stretched.
+    Features of SAM are the output of its neck. SAM has one input size, to which every image is stretched.
 
     Args:
         model: A timm name (``vit_base_patch8_224.dino``), or a dict with the ``type`` of a timm class
             (``VisionTransformer`` unless given) and the arguments of its constructor.
         pretrained: True for the weights of the name's tag, from the weights folder or the hub; another tag; a file in
             timm's format or that of the original release; False for random weights.
-        position: How the position table is resized to the image's grid: a key of
-            :data:`~tpa_mmseg.encoders.position.RULES`, or ``'auto'`` for the rule of the model's family.
-        mean: Statistics with which the network's input is normalized, in units of 0 to 1; those of the weights unless
-            given, ImageNet's for a dict.
+        position: Rule that resizes the position table to the image's grid: a key of
+            :data:`~tpa_mmseg.layers.position.RULES`, or ``'auto'`` for the rule of the model's family.
+        mean: Statistics with which the network's input is normalized, in units of 0 to 1. Default: those of the
+            weights, or ImageNet's for a dict.
         std: The same for the standard deviation.
         short_side: As in :class:`Encoder`.
         precision: As in :class:`Encoder`.
@@ -53,7 +53,7 @@ class TimmEncoder(Encoder):
         precision: str = 'float32',
     ) -> None:
         if position not in ('auto', *RULES):
-            raise TPAError(f'The position rule of an encoder is one of auto, {", ".join(RULES)}, not {position!r}.')
+            raise TPAError(f'encoder.position must be one of auto, {", ".join(RULES)}, not {position!r}.')
         network = build_network(model, pretrained)
         name = full_name(network)
         statistics = getattr(network, 'pretrained_cfg', {})
@@ -66,15 +66,15 @@ class TimmEncoder(Encoder):
             short_side=short_side,
             precision=precision,
         )
-        # From a config file a dict arrives as mmengine's own kind of dict; a fingerprint holds plain JSON.
+        # From a config file a dict comes as mmengine's own kind of dict; a fingerprint is plain JSON.
         self.model = name or json.loads(json.dumps(model, default=str))
         self.fixed_size = tuple(network.patch_embed.img_size) if isinstance(network, VisionTransformerSAM) else None
         if self.fixed_size and short_side:
-            raise TPAError(f'{name or "SAM"} sees every image at {self.fixed_size}: leave short_side out.')
+            raise TPAError(f'{name or "SAM"} has a fixed input size, {self.fixed_size}: remove encoder.short_side.')
         self.position = self._position_rule(position, name)
 
     def _position_rule(self, position: str, name: str | None) -> str:
-        """Resolves ``'auto'`` and makes the table of a plain vision transformer; the others have rules of their own."""
+        """Resolves ``'auto'`` and creates the table of a plain vision transformer; other networks resize their own."""
         rule = (rule_of_family(name) if name else 'timm') if position == 'auto' else position
         network = self.network
         self._table = None
@@ -83,7 +83,7 @@ class TimmEncoder(Encoder):
             self._table = PositionTable(rule, network.patch_embed.grid_size, prefix)
         elif rule != 'timm':
             raise TPAError(
-                f'{name or type(network).__name__} has no position table to resize by position={rule!r}: leave it out.'
+                f'{name or type(network).__name__} has no position table to resize: remove encoder.position={rule!r}.'
             )
         return rule
 
@@ -91,7 +91,7 @@ class TimmEncoder(Encoder):
         return self.fixed_size or super().input_size(height, width)
 
     def dense(self, images: Tensor) -> Tensor:
-        """As in :class:`Encoder`; images of any size for SAM, which are stretched to its one input size."""
+        """As in :class:`Encoder`. Images for SAM may have any size; they are stretched to its input size."""
         return super().dense(resize(images, self.fixed_size) if self.fixed_size else images)
 
     def encode(self, images: Tensor) -> Tensor:
@@ -103,7 +103,7 @@ class TimmEncoder(Encoder):
         return patches.transpose(1, 2).unflatten(2, grid)
 
     def embed(self, images: Tensor, grid: tuple[int, int]) -> Tensor:
-        """What enters the blocks, with the position table of our choice: (B, prefix + h * w, D)."""
+        """Returns the tokens that enter the blocks, with our position table: (B, prefix + h * w, D)."""
         vit = self.network
         table = self._table.at(vit.pos_embed, grid)
         patches = vit.patch_embed(images).flatten(1, 2)
@@ -115,7 +115,7 @@ class TimmEncoder(Encoder):
         return vit.norm_pre(tokens)
 
     def _tokens(self, tokens: Tensor) -> Tensor:
-        """The rest of timm's ``forward_features``."""
+        """Runs the rest of timm's ``forward_features``."""
         for block in self.network.blocks:
             tokens = run_block(block, tokens)
         return self.network.norm(tokens)
@@ -125,7 +125,7 @@ class TimmEncoder(Encoder):
 
 
 def run_block(block: nn.Module, tokens: Tensor) -> Tensor:
-    """A frozen block of a vision transformer: (B, T, D) -> (B, T, D). The usual kind takes less memory this way."""
+    """Runs a frozen block of a vision transformer, (B, T, D) -> (B, T, D), the usual kind with little memory."""
     if type(block) is not Block or type(block.mlp) is not Mlp or not isinstance(block.mlp.norm, nn.Identity):
         return block(tokens)
     mlp = block.mlp

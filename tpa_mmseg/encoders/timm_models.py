@@ -19,7 +19,7 @@ from ..errors import TPAError
 from ..weights.files import SUFFIXES, does_not_fit, load_into, load_state_dict, local_path, misfit
 from ..weights.sources import timm_source
 
-# What files hold beyond an encoder: classifiers, poolings, MAE's decoder and the tokens that stand for masked patches.
+# Entries of files beyond an encoder: classifiers, poolings, MAE's decoder and its tokens for masked patches.
 _BEYOND_ENCODER = ('head', 'fc_norm', 'attn_pool', 'decoder', 'mask_token')
 
 
@@ -35,8 +35,8 @@ def build_network(model: str | Mapping, pretrained: bool | str | os.PathLike) ->
     if not isinstance(model, str):
         if pretrained and path is None:
             raise TPAError(
-                f'A model given as a dict has no weights to download: set pretrained to a file, not {pretrained!r} '
-                '(or to False for random weights).'
+                f'A model given as a dict has no weights to download: set pretrained to a file (or to False for random '
+                f'weights), not {pretrained!r}.'
             )
         network = _from_config(model)
     else:
@@ -49,7 +49,7 @@ def build_network(model: str | Mapping, pretrained: bool | str | os.PathLike) ->
 
 
 def full_name(network: nn.Module) -> str | None:
-    """The canonical timm name, such as ``vit_base_patch8_224.dino``; None for a network built from a dict."""
+    """Returns the canonical timm name, e.g. ``vit_base_patch8_224.dino``; None for a network built from a dict."""
     config = getattr(network, 'pretrained_cfg', None)
     return '.'.join(filter(None, (config['architecture'], config.get('tag')))) if config else None
 
@@ -59,19 +59,19 @@ def load_file(network: nn.Module, path: str | os.PathLike) -> None:
     state = load_state_dict(path)
     name = full_name(network) or type(network).__name__
     if isinstance(network, VisionTransformerSAM) and 'patch_embed.proj.weight' in state:
-        # timm translates SAM's own names only where it sees the whole of SAM, not the image encoder alone.
+        # timm translates SAM's own names only in a file of the whole SAM, not of the image encoder alone.
         state = {f'image_encoder.{key}': tensor for key, tensor in state.items()}
     misfits = _of_other_geometry(state, network)
     if misfits:
         raise does_not_fit(path, name, misfits)
-    # A file it was not written for may stop the converter anywhere; the names as they are then tell what does not fit.
+    # A file of another model may stop the converter anywhere; load_into then reports the tensors that do not fit.
     with suppress(Exception):
         state = _converter(network)(dict(state), network)
     load_into(network, state, path, unused=_BEYOND_ENCODER, model=name)
 
 
 def _as_path(pretrained: bool | str | os.PathLike) -> Path | None:
-    """The file that ``pretrained`` names, None where it is a tag or no name at all."""
+    """Returns the file that ``pretrained`` names; None if it is a tag or a bool."""
     if isinstance(pretrained, bool):
         return None
     path = local_path(pretrained)
@@ -82,14 +82,14 @@ def _from_name(name: str, tag: str | None) -> nn.Module:
     architecture, _, own_tag = name.partition('.')
     if not timm.is_model(architecture):
         close = difflib.get_close_matches(architecture, timm.list_models(), n=3)
-        hint = f'did you mean {", ".join(close)}?' if close else 'timm.list_models() lists them.'
-        raise TPAError(f'timm {timm.__version__} has no model {name!r}: {hint}')
+        hint = f'Did you mean {", ".join(close)}?' if close else 'timm.list_models() lists them all.'
+        raise TPAError(f'timm {timm.__version__} has no model {name!r}. {hint}')
     tag = tag or own_tag
     tags = [known.partition('.')[2] for known in timm.models.get_arch_pretrained_cfgs(architecture)]
     if tag and tag not in tags:
         raise TPAError(
-            f'timm {timm.__version__} has no weights {tag!r} for {architecture}: '
-            f'choose one of {", ".join(tags) or "its other models"}, or give a file.'
+            f'timm {timm.__version__} has no weights {tag!r} for {architecture}. '
+            f'Choose from: {", ".join(tags) or "no tag"}; or set pretrained to a file.'
         )
     create = partial(timm.create_model, f'{architecture}.{tag}' if tag else architecture)
     return _construct(create, name, sam=architecture.startswith('samvit_'))
@@ -100,7 +100,7 @@ def _from_config(config: Mapping) -> nn.Module:
     name = arguments.pop('type', 'VisionTransformer')
     model = getattr(timm.models, name, None)
     if not isinstance(model, type):
-        raise TPAError(f'timm {timm.__version__} has no class {name!r}: name one such as VisionTransformer or Eva.')
+        raise TPAError(f'timm {timm.__version__} has no model class {name!r}: use e.g. VisionTransformer or Eva.')
     return _construct(partial(model, **arguments), name, sam=issubclass(model, VisionTransformerSAM))
 
 
@@ -112,21 +112,21 @@ def _construct(create: Callable[..., nn.Module], name: str, sam: bool) -> nn.Mod
         network = create(num_classes=0, **options)
     except TypeError as error:
         raise TPAError(
-            f'{name} cannot be built as an encoder ({error}): an encoder is a vision transformer for images of any '
-            'size, such as vit_base_patch14_dinov2.lvd142m.'
+            f'Cannot build {name} as an encoder ({error}): use a vision transformer for images of any size, '
+            'e.g. vit_base_patch14_dinov2.lvd142m.'
         ) from error
     if not (hasattr(network, 'patch_embed') and hasattr(network, 'blocks')):
-        raise TPAError(f'{name} is not a vision transformer: name one such as vit_base_patch14_dinov2.lvd142m.')
+        raise TPAError(f'{name} is not a vision transformer: use one, e.g. vit_base_patch14_dinov2.lvd142m.')
     return network
 
 
 def _converter(network: nn.Module) -> Callable[[dict, nn.Module], dict]:
-    """timm's function that translates the files it knows; every file of models there has one of its own."""
+    """Returns timm's function that converts checkpoints; every module of models there has its own."""
     return getattr(sys.modules[type(network).__module__], 'checkpoint_filter_fn', lambda state, _: state)
 
 
 def _of_other_geometry(state: Mapping[str, Tensor], network: nn.Module) -> list[str]:
-    """The patch kernel and position table of another patch or image size, which timm would resample in silence."""
+    """Describes a patch kernel or position table of another size, which timm would resample silently."""
     own = network.state_dict()
     misfits = []
     kernel = state.get('patch_embed.proj.weight')
@@ -134,7 +134,7 @@ def _of_other_geometry(state: Mapping[str, Tensor], network: nn.Module) -> list[
         misfits.append(misfit('patch_embed.proj.weight', kernel, own['patch_embed.proj.weight']))
     table = state.get('pos_embed')
     if table is not None and table.dim() == 3 and 'pos_embed' in own:
-        # Files differ in how many tokens before the patches have an entry; timm sorts that out.
+        # Files differ in the number of tokens before the patches that have an entry; timm handles that.
         extra = table.shape[1] - network.patch_embed.num_patches
         if not 0 <= extra <= network.num_prefix_tokens:
             misfits.append(misfit('pos_embed', table, own['pos_embed']))
@@ -145,5 +145,5 @@ def _downloaded(network: nn.Module) -> Path:
     """Returns the weights of a named model: in the weights folder, in the hub's cache, or downloaded now."""
     config, name = network.pretrained_cfg, full_name(network)
     if not (config.get('hf_hub_id') or config.get('url')):
-        raise TPAError(f'timm offers no weights for {name}: set pretrained to a file (or to False for random weights).')
+        raise TPAError(f'timm has no weights for {name}: set pretrained to a file (or to False for random weights).')
     return timm_source(name).download()

@@ -5,15 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from mmseg.registry import MODELS
 from torch import Tensor
 
 from ..errors import TPAError
-
-if TYPE_CHECKING:
-    from .clip_host import CLIPHost
+from .clip_host import CLIPHost
 
 
 @dataclass(frozen=True)

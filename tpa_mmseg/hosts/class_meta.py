@@ -52,7 +52,7 @@ def meta_of_names(names: Sequence[str], palette: Sequence[Sequence[int]] | None 
 def meta_of_config(cfg: Mapping | None, num_classes: int | None) -> dict | None:
     """The classes of the test dataset that a config names, which need not be here; None where they do not fit."""
     dataset = ((cfg or {}).get('test_dataloader') or {}).get('dataset')
-    for find in (_stated_meta, _built_meta) if dataset else ():
+    for find in (stated_meta, _built_meta) if dataset else ():
         meta = find(dataset)
         classes = meta.get('classes') or ()
         if classes and len(classes) == num_classes:
@@ -60,7 +60,7 @@ def meta_of_config(cfg: Mapping | None, num_classes: int | None) -> dict | None:
     return None
 
 
-def _stated_meta(dataset: Mapping) -> Mapping:
+def stated_meta(dataset: Mapping) -> Mapping:
     """What the class of a dataset, or its config, says."""
     kind = dataset.get('type')
     kind = DATASETS.get(kind) if isinstance(kind, str) else kind

@@ -173,7 +173,7 @@ class NACLIP(LastBlockHost):
         attention: str = 'naclip',
         residual: bool = False,
         pamr_steps: int = 10,
-        upsamplings: int = 2,
+        resize_via_input: bool = True,
         **kwargs,
     ) -> None:
-        super().__init__(clip, attention, residual, pamr_steps=pamr_steps, upsamplings=upsamplings, **kwargs)
+        super().__init__(clip, attention, residual, pamr_steps=pamr_steps, resize_via_input=resize_via_input, **kwargs)

@@ -40,7 +40,7 @@ class MaskCLIP(LastBlockHost):
         ks_thresh: float = 0.0,
         logit_scale: float = 100.0,
         slide_crop: int = 0,
-        upsamplings: int = 2,
+        resize_via_input: bool = True,
         position: str = 'size',
         **kwargs,
     ) -> None:
@@ -49,7 +49,7 @@ class MaskCLIP(LastBlockHost):
             attention,
             logit_scale=logit_scale,
             slide_crop=slide_crop,
-            upsamplings=upsamplings,
+            resize_via_input=resize_via_input,
             position=position,
             **kwargs,
         )
@@ -122,6 +122,13 @@ class Logarithm:
     @property
     def device(self) -> torch.device:
         return self.source.device
+
+    @property
+    def nbytes(self) -> int:
+        return self.source.nbytes
+
+    def release(self) -> None:
+        self.source.release()
 
     def rows(self, top: int, bottom: int) -> Tensor:
         scores = self.source.rows(top, bottom)

@@ -8,9 +8,70 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..core import Resized, RowSource
+from ..core.bilinear import band_ranges
+
 # Floats of the channels that are refined together, and rows whose affinities are computed together: memory stays small.
 _CHUNK_ELEMENTS = {'cpu': 1 << 20, 'cuda': 1 << 24}
 _BAND_ROWS = 32
+
+
+class RefinedMap:
+    """Scores refined at the original size, as a :class:`~tpa_mmseg.core.RowSource`.
+
+    Refinement needs the scores of the whole image at full size. It is done when rows are first read and forgotten by
+    :meth:`release`, so that an image that waits for its turn costs only its small maps and its input.
+
+    Args:
+        source: Scores to refine, a (Q, h, w) tensor or any other RowSource.
+        image: (3, h, w) network input, which guides the refinement.
+        size: Height and width of the original image.
+        steps, dilations: See :func:`refine_`.
+    """
+
+    def __init__(
+        self,
+        source: Tensor | RowSource,
+        image: Tensor,
+        size: tuple[int, int],
+        steps: int,
+        dilations: Sequence[int],
+    ) -> None:
+        self.source, self.image = Resized(source, size), image
+        self.steps, self.dilations = steps, tuple(dilations)
+        self._refined: Tensor | None = None
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return self.source.shape
+
+    @property
+    def device(self) -> torch.device:
+        return self.source.device
+
+    @property
+    def nbytes(self) -> int:
+        return self.source.nbytes + self.image.nbytes + (0 if self._refined is None else self._refined.nbytes)
+
+    def release(self) -> None:
+        self._refined = None
+        self.source.release()
+
+    def rows(self, top: int, bottom: int) -> Tensor:
+        if self._refined is None:
+            self._refined = self._refine()
+        return self._refined[:, top:bottom]
+
+    @torch.no_grad()
+    def _refine(self) -> Tensor:
+        """(Q, H, W) refined scores."""
+        # Rows may be read under an autocast that is not meant for them.
+        with torch.autocast(self.device.type, enabled=False):
+            scores = torch.empty(self.shape, device=self.device)
+            for top, bottom in band_ranges(self.shape[0], self.source.size, self.device):
+                scores[:, top:bottom] = self.source.rows(top, bottom)
+            guide = F.interpolate(self.image[None].float(), self.source.size, mode='bilinear')[0]
+            return refine_(scores, guide, self.steps, self.dilations)
 
 
 def refine_(scores: Tensor, image: Tensor, steps: int, dilations: Sequence[int]) -> Tensor:

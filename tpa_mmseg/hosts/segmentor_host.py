@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import copy
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
@@ -89,30 +89,22 @@ class SegmentorHost(Host):
             metas = [dict(plain) for _ in inputs]
         else:
             metas = [sample.metainfo for sample in data_samples]
-        with self._unresized(metas):
-            batch = self.segmentor.inference(inputs, metas)
+        segmentor = _without_last_resize(self.segmentor) if self._can_skip_resize(metas) else self.segmentor
+        batch = segmentor.inference(inputs, metas)
         maps = []
         for image, scores, (_, sample) in zip(inputs, batch, split_batch(inputs, data_samples), strict=True):
             self.check_scores(scores, sample)
             maps.append(self._score_map(scores, size, original_size(image, sample), sample))
         return maps
 
-    @contextmanager
-    def _unresized(self, metas: list[dict]) -> Iterator[None]:
-        """Keeps the head from blowing its scores up to the network's size where bands can do that later."""
-        plain = (
+    def _can_skip_resize(self, metas: list[dict]) -> bool:
+        """Returns True if the head's last resize is the usual one, which bands of rows can do later."""
+        return (
             isinstance(self.segmentor, EncoderDecoder)
             and type(self.head).predict_by_feat is BaseDecodeHead.predict_by_feat
             and self.segmentor.test_cfg.get('mode', 'whole') == 'whole'
             and not any(meta.get('flip') or any(padding(meta)) for meta in metas)
         )
-        if plain:
-            self.head.predict_by_feat = lambda scores, metas: scores
-        try:
-            yield
-        finally:
-            if plain:
-                del self.head.predict_by_feat
 
     def _score_map(
         self, scores: Tensor, network: tuple[int, int], size: tuple[int, int], sample: SegDataSample | None
@@ -146,6 +138,22 @@ def _last_head(segmentor: BaseSegmentor) -> nn.Module:
     if head is None:
         raise TPAError(f'{type(segmentor).__name__} has no decode_head: it cannot be a SegmentorHost.')
     return head[-1] if isinstance(head, nn.ModuleList) else head
+
+
+def _without_last_resize(segmentor: EncoderDecoder) -> EncoderDecoder:
+    """A copy of a segmentor, with the same layers and weights, whose head returns its scores at their own size."""
+    head = copy.copy(_last_head(segmentor))
+    head.predict_by_feat = lambda scores, metas: scores
+    if isinstance(segmentor.decode_head, nn.ModuleList):
+        head = _with_module(segmentor.decode_head, str(len(segmentor.decode_head) - 1), head)
+    return _with_module(segmentor, 'decode_head', head)
+
+
+def _with_module(module: nn.Module, name: str, part: nn.Module) -> nn.Module:
+    """A copy of a module that shares everything with it but one part."""
+    other = copy.copy(module)
+    other._modules = {**module._modules, name: part}
+    return other
 
 
 def _remove_padding_and_flip(scores: Tensor, meta: dict) -> Tensor:

@@ -1,8 +1,8 @@
-"""Sliding windows: cut, run in batches, and stitch the low-resolution maps they give.
+"""Sliding windows: cut, run in batches, and stitch their low-resolution maps.
 
 Upsampling windows, summing them, dividing by how many cover a pixel and resizing to the original image are all linear
 and act on rows and columns apart. So the whole way from the windows' patches to a pixel of the original image is one
-matrix per axis, and nothing of full size exists until a band of rows is asked for.
+matrix per axis, and nothing of full size exists until a band of rows is requested.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
+from mmseg.structures import SegDataSample
 from torch import Tensor
 
 from ..core import axis_taps
@@ -21,7 +23,7 @@ from ..errors import TPAError
 
 @dataclass(frozen=True)
 class Span:
-    """A window along one axis: its pixels, and the zeros around them that the network sees."""
+    """A window along one axis: its pixels, and the zeros around them in the network's input."""
 
     start: int
     stop: int
@@ -40,13 +42,13 @@ class Sliding:
     Args:
         crop: Side of a window; 0 takes the whole image.
         stride: Step from window to window. The last one is pulled back to the border.
-        multiple: Zero-pads a window, centered, to a multiple of this side; 1 for no padding. Whole images are never
+        pad_to: Zero-pads a window, centered, to a multiple of this side; 1 for no padding. Whole images are never
             padded.
     """
 
     crop: int
     stride: int
-    multiple: int = 1
+    pad_to: int = 1
 
     def __post_init__(self) -> None:
         if not isinstance(self.crop, int) or self.crop < 0:
@@ -72,11 +74,11 @@ class Sliding:
         return tuple(self._pad(max(stop - self.crop, 0), stop) for stop in stops)
 
     def _pad(self, start: int, stop: int) -> Span:
-        missing = -(stop - start) % self.multiple
+        missing = -(stop - start) % self.pad_to
         return Span(start, stop, missing // 2, missing - missing // 2)
 
     def cut(self, image: Tensor) -> list[Tensor]:
-        """(3, H, W) image -> its (3, h, w) windows, row by row; views of it unless they are padded."""
+        """Cuts a (3, H, W) image into (3, h, w) windows, row by row; views of it unless they are padded."""
         windows = []
         for y in self.spans(image.shape[1]):
             for x in self.spans(image.shape[2]):
@@ -84,6 +86,14 @@ class Sliding:
                 margins = (x.before, x.after, y.before, y.after)
                 windows.append(F.pad(window, margins) if any(margins) else window)
         return windows
+
+
+class Cut(NamedTuple):
+    """An image and its windows."""
+
+    image: Tensor  #: (3, H, W) network input, without the padding of a data preprocessor
+    sample: SegDataSample | None  #: its sample
+    windows: list[Tensor]  #: (3, h, w) each
 
 
 def run_batched(network: Callable[[Tensor], Tensor], images: Sequence[Tensor], batch: int) -> list[Tensor]:
@@ -109,15 +119,15 @@ def run_batched(network: Callable[[Tensor], Tensor], images: Sequence[Tensor], b
 
 
 def run_on_windows(
-    network: Callable[[Tensor], Tensor], cuts: Sequence[Sequence[Tensor]], batch: int
+    network: Callable[[Tensor], Tensor], windows: Sequence[Sequence[Tensor]], batch: int
 ) -> list[list[Tensor]]:
-    """Runs a network on the windows of several images. Args: as for :func:`run_batched`; cuts: of each image."""
-    outputs = iter(run_batched(network, [window for cut in cuts for window in cut], batch))
-    return [[next(outputs) for _ in cut] for cut in cuts]
+    """Runs a network on the windows of several images. Args: as for :func:`run_batched`; windows: of each image."""
+    outputs = iter(run_batched(network, [window for of_image in windows for window in of_image], batch))
+    return [[next(outputs) for _ in of_image] for of_image in windows]
 
 
 class StitchedWindows:
-    """The map of an image, stitched from its windows and resized, as a :class:`~tpa_mmseg.core.RowSource`.
+    """Map of an image, stitched from its windows and resized, as a :class:`~tpa_mmseg.core.RowSource`.
 
     Args:
         maps: (Q, h, w) low-resolution map of each window, in the order of :meth:`Sliding.cut`.
@@ -149,6 +159,14 @@ class StitchedWindows:
     def device(self) -> torch.device:
         return self._blocks.device
 
+    @property
+    def nbytes(self) -> int:
+        # The matrices belong to a cache that all images of one size share.
+        return self._blocks.nbytes + (0 if self._broken is None else self._broken.nbytes)
+
+    def release(self) -> None:
+        pass
+
     def rows(self, top: int, bottom: int) -> Tensor:
         """Rows ``top`` to ``bottom`` as float32 (Q, bottom - top, W)."""
         rows = self._apply(self._blocks, top, bottom)
@@ -160,9 +178,10 @@ class StitchedWindows:
         # Rows far from the band have no weight in it: leave them out of the product.
         down = self._down[:, top:bottom]
         used = down.any(1).nonzero()[:, 0]
-        # Bands are asked for long after the network ran, perhaps under an autocast that is not meant for them.
+        # Bands are computed long after the network ran, perhaps under an autocast that is not meant for them.
         with torch.autocast(self.device.type, enabled=False):
-            # What makes a map larger comes last, whatever the band, so that a row has the same bits in every band.
+            # The product that makes a map larger comes last, whatever the band, so that a row has the same bits in
+            # every band.
             if blocks.shape[1] < self._down.shape[1]:
                 return down[used].T @ (blocks[:, used] @ self._across)
             return (down[used].T @ blocks[:, used]) @ self._across

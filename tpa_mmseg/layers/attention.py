@@ -1,4 +1,4 @@
-"""Attention without its matrix."""
+"""Attention without a matrix of all pairs of tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None, scale: f
     Args:
         q, k, v: Queries, keys and values.
         bias: Added to the scores after their scale, broadcastable to (B, heads, T, T); rounded to the type of ``q``.
-        scale: Of the scores, by default ``1 / sqrt(d)``.
+        scale: Of the scores. Default: ``1 / sqrt(d)``.
     """
     bias = None if bias is None else bias.to(q.dtype)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, scale=scale)

@@ -1,6 +1,6 @@
-"""The rules by which families of vision transformers resize their learned position table to another grid.
+"""How families of vision transformers resize their learned position table to another grid.
 
-A model gives the numbers of its paper only with the rule it was trained or published with; the kernels differ visibly.
+A model reproduces its paper only with the rule it was trained or published with; the kernels differ visibly.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def by_size_antialiased(table: Tensor, grid: Grid) -> Tensor:
     return F.interpolate(table, size=grid, mode='bicubic', antialias=True)
 
 
-#: Name in a config -> how a (1, D, n, m) table becomes a (1, D, h, w) table.
+#: Name in a config -> function that resizes a (1, D, n, m) table to (1, D, h, w).
 RULES: dict[str, Callable[[Tensor, Grid], Tensor]] = {
     'dino': by_inflated_scale,
     'size': by_size,
@@ -43,7 +43,7 @@ RULES: dict[str, Callable[[Tensor, Grid], Tensor]] = {
 
 
 def rule_of_family(name: str) -> str:
-    """The rule of the family that a timm model belongs to. Args: name as in ``vit_base_patch8_224.dino``."""
+    """Returns the rule of a timm model's family. Args: name: e.g. ``vit_base_patch8_224.dino``."""
     architecture, _, tag = name.partition('.')
     if tag == 'dino':
         return 'dino'
@@ -55,11 +55,11 @@ def rule_of_family(name: str) -> str:
 
 
 class PositionTable:
-    """A learned table seen at any grid. The last few grids are kept.
+    """A learned table at any grid. The tables of the last few grids are cached.
 
     Args:
         rule: Key of :data:`RULES`.
-        native: Height and width of the grid that the table was learned on.
+        native: Height and width of the grid that the table was trained on.
         prefix: Number of entries before the patches (class token, registers), which are never resized.
     """
 
@@ -77,7 +77,7 @@ class PositionTable:
             grid: Height h and width w.
 
         Returns:
-            (1, prefix + h * w, D), the table itself at its native grid.
+            (1, prefix + h * w, D); at the native grid the table itself.
         """
         if grid == self.native:
             return table

@@ -92,42 +92,42 @@ class LAME(RescoringWrapper):
     Args:
         host: As for :class:`HostWrapper`. Its ``logit_scale`` makes probabilities of queries from cosines.
         affinity: ``'rbf'``, ``'knn'`` or ``'linear'``, see :data:`AFFINITIES`.
-        neighbors: Nearest neighbors: all that count for ``'knn'``, the width of the kernel for ``'rbf'``.
+        num_neighbors: Nearest neighbors: those that count for ``'knn'``, the width of the kernel for ``'rbf'``.
         symmetric: Average the affinity with its transpose.
-        reset: Which patches are looked at together: those of all windows of an ``'image'``, or of one ``'window'``.
-            Memory grows with the square of their number.
+        scope: Patches that are compared with each other: those of all windows of an ``'image'``, or of one
+            ``'window'``. Memory grows with the square of their number.
         **kwargs: As for :class:`HostWrapper`.
     """
 
-    resets = ('image', 'window')
+    scopes = ('image', 'window')
 
     def __init__(
         self,
         host: dict | CLIPHost,
         affinity: str = 'rbf',
-        neighbors: int = 5,
+        num_neighbors: int = 5,
         symmetric: bool = False,
         **kwargs,
     ) -> None:
         super().__init__(host, **kwargs)
         self.affinity = one_of('LAME.affinity', affinity, tuple(AFFINITIES))
-        if neighbors < 1:
-            raise TPAError(f'LAME.neighbors must be at least 1, not {neighbors}.')
-        self.neighbors, self.symmetric = int(neighbors), bool(symmetric)
+        if num_neighbors < 1:
+            raise TPAError(f'LAME.num_neighbors must be at least 1, not {num_neighbors}.')
+        self.num_neighbors, self.symmetric = int(num_neighbors), bool(symmetric)
 
     def rescore_windows(self, windows: list[Tensor]) -> list[Tensor]:
-        if self.policy == 'image':
+        if self.scope == 'image':
             return super().rescore_windows(windows)
         return [scores for window in windows for scores in super(LAME, self).rescore_windows([window])]
 
     def rescore(self, patches: Tensor) -> Tensor:
         scale = self.host.logit_scale
         probabilities = (scale * patches @ self.host.text_features.T).softmax(1)
-        affinity = AFFINITIES[self.affinity](patches, self.neighbors)
+        affinity = AFFINITIES[self.affinity](patches, self.num_neighbors)
         if self.symmetric:
             affinity = (affinity + affinity.T) / 2
         # The host multiplies by its scale before its softmax.
         return adjust(probabilities, affinity) / scale
 
     def settings(self) -> dict:
-        return {'affinity': self.affinity, 'neighbors': self.neighbors, 'symmetric': self.symmetric}
+        return {'affinity': self.affinity, 'num_neighbors': self.num_neighbors, 'symmetric': self.symmetric}

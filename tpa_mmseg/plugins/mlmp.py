@@ -52,12 +52,12 @@ class MLMP(NormAdaptation):
         cls_weight: Weight of the class token's entropy.
         prompt_integration: ``'loss'``: an entropy for each template. ``'text'``: the ablation in which templates are
             averaged from the start and the class token does not count.
-        reset: ``'image'``, or ``'batch'`` as the original has it, with two images to a batch. Several ranks then give
-            the numbers of one where the data loader has a :class:`~tpa_mmseg.datasets.WholeBatchSampler`.
+        scope: ``'image'``, or ``'batch'`` as in the original, which has batches of two images. Several ranks then give
+            the scores of one if the data loader has a :class:`~tpa_mmseg.datasets.WholeBatchSampler`.
         **kwargs: As for :class:`NormAdaptation`.
     """
 
-    resets = ('image', 'batch')
+    scopes = ('image', 'batch')
 
     def __init__(
         self,
@@ -152,10 +152,10 @@ class MLMP(NormAdaptation):
             tokens = feed_forward(block, tokens + outputs[-1])
         return [*outputs, self.host.last_block(last, tokens, self._grid(images))], tokens
 
-    def score_adapted(self, cuts: list[list[Tensor]]) -> list[list[Tensor]]:
+    def score_adapted(self, windows: list[list[Tensor]]) -> list[list[Tensor]]:
         if self.layers == 1:
-            return super().score_adapted(cuts)
-        return run_on_windows(self.fused_scores, cuts, self.host.windows_per_call)
+            return super().score_adapted(windows)
+        return run_on_windows(self.fused_scores, windows, self.host.windows_per_call)
 
     def fused_scores(self, images: Tensor) -> Tensor:
         """(B, 3, h, w) windows -> (B, Q, gh, gw) cosines of the layers' weighted sum with the averaged templates."""

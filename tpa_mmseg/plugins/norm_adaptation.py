@@ -38,30 +38,30 @@ class NormAdaptation(HostWrapper):
     def objective(self, images: Tensor) -> Tensor:
         """(B, 3, h, w) windows -> (B,) what is minimized, differentiable."""
 
-    def score_adapted(self, cuts: list[list[Tensor]]) -> list[list[Tensor]]:
+    def score_adapted(self, windows: list[list[Tensor]]) -> list[list[Tensor]]:
         """What is predicted with the LayerNorms as they are at the moment. Args: as for :meth:`score_windows`."""
-        return self.host.score_windows(cuts)
+        return self.host.score_windows(windows)
 
-    def score_windows(self, cuts: list[list[Tensor]]) -> list[list[Tensor]]:
+    def score_windows(self, windows: list[list[Tensor]]) -> list[list[Tensor]]:
         if not self.steps:
-            return self._score(cuts)
-        groups = [cuts] if self.policy == 'batch' else [[cut] for cut in cuts]
+            return self._score(windows)
+        groups = [windows] if self.scope == 'batch' else [[of_image] for of_image in windows]
         return [scores for group in groups for scores in self._adapt_and_score(group)]
 
     def reset(self) -> None:
         self._stream = None
 
-    def _adapt_and_score(self, cuts: list[list[Tensor]]) -> list[list[Tensor]]:
+    def _adapt_and_score(self, windows: list[list[Tensor]]) -> list[list[Tensor]]:
         norms = self._stream or self.new_norms()
-        if self.policy == 'stream':
+        if self.scope == 'stream':
             self._stream = norms
-        self.adapt(norms, [window for cut in cuts for window in cut])
+        self.adapt(norms, [window for of_image in windows for window in of_image])
         with norms.in_use():
-            return self._score(cuts)
+            return self._score(windows)
 
     @torch.no_grad()
-    def _score(self, cuts: list[list[Tensor]]) -> list[list[Tensor]]:
-        return self.score_adapted(cuts)
+    def _score(self, windows: list[list[Tensor]]) -> list[list[Tensor]]:
+        return self.score_adapted(windows)
 
     def new_norms(self) -> AdaptedNorms:
         """The host's LayerNorms as they are, to be adapted."""

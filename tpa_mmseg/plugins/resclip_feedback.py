@@ -126,10 +126,12 @@ def gaussian_kernel(length: int, std: float) -> Tensor:
 
 
 def connected(labels: Tensor, connectivity: str) -> Tensor:
-    """Which pairs of patches have one label on the way from the one to the other.
+    """Finds the pairs of patches that have one label on the way from the one to the other.
 
-    The patches on the way from i to j are at ``i + (j - i) k / S``, rounded half to even, for k up to the (Chebyshev)
-    distance of i and j. S is that distance for the full path, the largest of all distances for the partial one.
+    The patches on the way from i to j are at ``i (1 - t) + j t`` with ``t = k / S``, rounded half to even, for k up to
+    the (Chebyshev) distance of i and j. S is that distance for the full path, the largest of all distances for the
+    partial one. The partial path is that of the original, float32 rounding included: about half-way between two
+    patches it decides which of them is on the way.
 
     Args:
         labels: (h, w).
@@ -141,15 +143,20 @@ def connected(labels: Tensor, connectivity: str) -> Tensor:
     where, flat = _coordinates(labels).float(), labels.flatten()
     out = flat[:, None] == flat
     longest = max(labels.shape) - 1
+    times = torch.linspace(0, 1, longest + 1, device=labels.device)
     for first, second in _pairs(out):
         for k in range(1, longest + 1):
             way = where[second] - where[first]
             distance = way.abs().amax(1, keepdim=True)
             going = (distance >= k)[:, 0]
             first, second, way = first[going], second[going], way[going]
-            steps = distance[going] if connectivity == 'full' else longest
-            # One division of whole numbers: what is half way between two patches is exactly so.
-            row, column = ((where[first] * steps + way * k) / steps).round().long().T
+            if connectivity == 'full':
+                # One division of whole numbers: what is half-way between two patches is exactly so.
+                steps = distance[going]
+                points = (where[first] * steps + way * k) / steps
+            else:
+                points = where[first] * (1 - times[k]) + where[second] * times[k]
+            row, column = points.round().long().T
             same = labels[row, column] == flat[first]
             out[first[~same], second[~same]] = False
             first, second = first[same], second[same]

@@ -24,9 +24,9 @@ class RescoringWrapper(HostWrapper):
             )
 
     @torch.no_grad()
-    def score_windows(self, cuts: list[list[Tensor]]) -> list[list[Tensor]]:
-        features = run_on_windows(self._features, cuts, self.host.windows_per_call)
-        return [self.rescore_windows(windows) for windows in features]
+    def score_windows(self, windows: list[list[Tensor]]) -> list[list[Tensor]]:
+        features = run_on_windows(self._features, windows, self.host.windows_per_call)
+        return [self.rescore_windows(of_image) for of_image in features]
 
     def _features(self, images: Tensor) -> Tensor:
         """(B, 3, h, w) windows -> (B, E, gh, gw) float32 unit features."""

@@ -57,20 +57,20 @@ class T3A(RescoringWrapper):
 
     Args:
         host: As for :class:`HostWrapper`. Its ``logit_scale`` decides how sure the classifier is of a patch.
-        filter_k: Supports that are kept for each query; None keeps all, which needs ``reset='image'``. So at most
+        filter_k: Supports that are kept for each query; None keeps all, which needs ``scope='image'``. So at most
             queries x ``filter_k`` features outlive an image.
-        reset: ``'image'`` or ``'stream'``.
+        scope: ``'image'`` or ``'stream'``.
         **kwargs: As for :class:`HostWrapper`.
     """
 
-    resets = ('image', 'stream')
+    scopes = ('image', 'stream')
 
     def __init__(self, host: dict | CLIPHost, filter_k: int | None = 20, **kwargs) -> None:
         super().__init__(host, **kwargs)
         if filter_k is not None and filter_k < 1:
             raise TPAError(f'T3A.filter_k must be at least 1, or None to keep all supports, not {filter_k}.')
-        if filter_k is None and self.policy == 'stream':
-            raise TPAError("T3A would keep every patch of every image: set filter_k, or reset='image'.")
+        if filter_k is None and self.scope == 'stream':
+            raise TPAError("T3A would keep every patch of every image: set filter_k, or scope='image'.")
         self.filter_k = filter_k
         self._stream: Supports | None = None
 
@@ -80,7 +80,7 @@ class T3A(RescoringWrapper):
         supports = supports.joined(Supports.of(patches, weight))
         if self.filter_k is not None:
             supports = supports.surest(self.filter_k)
-        if self.policy == 'stream':
+        if self.scope == 'stream':
             self._stream = supports
         return patches @ supports.prototypes(len(weight)).T
 

@@ -15,7 +15,7 @@ class TENT(NormAdaptation):
 
     The original adapts the BatchNorms of a classifier, one step per batch, without ever going back. This is the form
     for CLIP in MLMP's comparison: all LayerNorms of the visual tower, ten steps, and back again; there the host has
-    one prompt ("a photo of a {}") and CLIP's own ``logit_scale`` of 100. ``steps=1, reset='stream'`` is nearer to the
+    one prompt ("a photo of a {}") and CLIP's own ``logit_scale`` of 100. ``steps=1, scope='stream'`` is nearer to the
     original. Args: see :class:`NormAdaptation`.
     """
 

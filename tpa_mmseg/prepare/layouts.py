@@ -1,10 +1,11 @@
-"""Folders of the datasets below the data root, number of test images, and values of the labels."""
+"""Folders of the datasets below the data root, and values of the labels."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ..catalog import load
 from ..errors import TPAError
 
 IGNORED = 255
@@ -15,12 +16,10 @@ class Layout:
     """A dataset on disk.
 
     Args:
-        title: Its full name.
-        benchmarks: The benchmarks that read it, as configs name them.
+        name: Its key in the catalog.
         folder: Its folder below the data root.
         images: Path of an image in that folder, with ``{split}`` and ``{stem}``.
         labels: The same for its label.
-        counts: Number of test images -> name of their list (empty if there is only one).
         values: The pixels of a label are 0 to ``values`` - 1.
         ignored: Whether they may also be 255, which is not scored. ADE20K uses 0 for that (``reduce_zero_label``).
         archives: The official archives, for ``--source`` of ``tools/prepare.py``.
@@ -28,17 +27,30 @@ class Layout:
         splits: The dataset's own names of the splits.
     """
 
-    title: str
-    benchmarks: tuple[str, ...]
+    name: str
     folder: str
     images: str
     labels: str
-    counts: Mapping[int, str]
     values: int
     ignored: bool
     archives: str
     list: str | None = None
     splits: Mapping[str, str] = field(default_factory=lambda: {'val': 'val', 'train': 'train'})
+
+    @property
+    def title(self) -> str:
+        """Its full name."""
+        return load().datasets[self.name].title
+
+    @property
+    def benchmarks(self) -> tuple[str, ...]:
+        """The benchmarks that read it, as configs name them."""
+        return tuple(name for name, entry in load().benchmarks.items() if entry.dataset == self.name)
+
+    @property
+    def counts(self) -> Mapping[int, str]:
+        """Number of test images -> name of their list (empty if there is only one)."""
+        return load().datasets[self.name].counts
 
     def image(self, split: str, stem: str) -> str:
         """Returns the path of an image below the folder."""
@@ -53,77 +65,66 @@ class Layout:
         return self.list.format(split=self.splits[split])
 
 
-LAYOUTS = {
-    'voc': Layout(
-        title='Pascal VOC 2012',
-        benchmarks=('voc21', 'voc20'),
+_LAYOUTS = (
+    Layout(
+        'voc',
         folder='VOCdevkit/VOC2012',
         images='JPEGImages/{stem}.jpg',
         labels='SegmentationClass/{stem}.png',
         list='ImageSets/Segmentation/{split}.txt',
-        counts={1449: ''},
         values=21,
         ignored=True,
         archives='VOCtrainval_11-May-2012.tar',
     ),
-    'context': Layout(
-        title='Pascal Context',
-        benchmarks=('context60', 'context59'),
+    Layout(
+        'context',
         folder='VOCdevkit/VOC2010',
         images='JPEGImages/{stem}.jpg',
         labels='SegmentationClassContext/{stem}.png',
         list='ImageSets/SegmentationContext/{split}.txt',
-        counts={5104: 'the list of trainval_merged.json', 5105: 'the list of VOC 2010'},
         values=60,
         ignored=False,
         archives='VOCtrainval_03-May-2010.tar trainval_merged.json',
     ),
-    'coco_stuff': Layout(
-        title='COCO-Stuff 164k',
-        benchmarks=('coco_stuff164k',),
+    Layout(
+        'coco_stuff',
         folder='coco_stuff164k',
         images='images/{split}2017/{stem}.jpg',
         labels='annotations/{split}2017/{stem}_labelTrainIds.png',
-        counts={5000: ''},
         values=171,
         ignored=True,
         archives='val2017.zip stuffthingmaps_trainval2017.zip',
     ),
-    'coco_object': Layout(
-        title='COCO-Object',
-        benchmarks=('coco_object',),
+    Layout(
+        'coco_object',
         folder='coco_object',
         images='images/{split}2017/{stem}.jpg',
         labels='annotations/{split}2017/{stem}_instanceTrainIds.png',
-        counts={5000: ''},
         values=81,
         ignored=False,
         archives='val2017.zip stuffthingmaps_trainval2017.zip',
     ),
-    'cityscapes': Layout(
-        title='Cityscapes',
-        benchmarks=('cityscapes',),
+    Layout(
+        'cityscapes',
         folder='cityscapes',
         images='leftImg8bit/{split}/{stem}_leftImg8bit.png',
         labels='gtFine/{split}/{stem}_gtFine_labelTrainIds.png',
-        counts={500: ''},
         values=19,
         ignored=True,
         archives='leftImg8bit_trainvaltest.zip gtFine_trainvaltest.zip',
     ),
-    'ade20k': Layout(
-        title='ADE20K',
-        benchmarks=('ade20k',),
+    Layout(
+        'ade20k',
         folder='ade/ADEChallengeData2016',
         images='images/{split}/{stem}.jpg',
         labels='annotations/{split}/{stem}.png',
         splits={'val': 'validation', 'train': 'training'},
-        counts={2000: ''},
         values=151,
         ignored=False,
         archives='ADEChallengeData2016.zip',
     ),
-}
+)
+LAYOUTS = {layout.name: layout for layout in _LAYOUTS}
 
 
 def dataset_of(name: str) -> str:

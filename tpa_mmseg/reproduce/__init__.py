@@ -1,18 +1,17 @@
 """The paper's experiments: what to run, running it, and what came out beside what the paper prints."""
 
-from .experiments import EXPERIMENTS, Experiment, plan, world_of
+from .experiments import EXPERIMENTS, Experiment, plan, suite_of
 from .layout import WORK_DIR, RunFolder, RunView, State, collect
 from .reference import TOLERANCE, Comparison, Reference, compare, compare_all, cost_reference, reference
 from .results import RunResult
-from .runs import Run, Variant
-from .world import World
-from .worlds import WORLDS
+from .runs import Run, Setting
+from .suite import SUITES, Suite
 
 __all__ = [
     'EXPERIMENTS',
+    'SUITES',
     'TOLERANCE',
     'WORK_DIR',
-    'WORLDS',
     'Comparison',
     'Experiment',
     'Reference',
@@ -20,14 +19,14 @@ __all__ = [
     'RunFolder',
     'RunResult',
     'RunView',
+    'Setting',
     'State',
-    'Variant',
-    'World',
+    'Suite',
     'collect',
     'compare',
     'compare_all',
     'cost_reference',
     'plan',
     'reference',
-    'world_of',
+    'suite_of',
 ]

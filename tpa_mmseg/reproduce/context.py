@@ -22,11 +22,11 @@ from ..engine.bank_builder import BankSpec, build_banks
 from ..engine.config import load_config
 from ..errors import TPAError
 from ..segmentors import TPASegmentor
-from .experiments import world_of
+from .experiments import suite_of
 from .layout import Progress, RunFolder
 from .provenance import device_name
 from .results import RunResult
-from .runs import Run, Variant
+from .runs import Run, Setting
 
 # Seconds between two notes of how far a run is: a file on a shared disk.
 _NOTE_EVERY = 2.0
@@ -45,8 +45,8 @@ class RunContext:
     def __init__(self, run: Run, folder: RunFolder, claim: int, cfg_options: dict | None = None) -> None:
         self.run, self.folder, self.claim = run, folder, claim
         self.cfg_options = cfg_options or {}
-        self.world = world_of(run.world)
-        self.source = self.world.config(run)
+        self.suite = suite_of(run.suite)
+        self.source = self.suite.config(run)
         self.cfg = self._load()
         self.device = get_device()
         self._started = time.monotonic()
@@ -55,7 +55,6 @@ class RunContext:
 
     def _load(self) -> Config:
         cfg = load_config(self.source, self.folder.path, self.cfg_options)
-        self.world.adjust(self.run, cfg)
         if cfg.model.type != 'TPASegmentor':
             raise TPAError(f'The model of {self.source} is {cfg.model.type}, but experiments need a TPASegmentor.')
         self.folder.path.mkdir(parents=True, exist_ok=True)
@@ -68,26 +67,26 @@ class RunContext:
         """Host and encoders, without a bank. TPA reads nothing of a host but its scores, so one host serves all."""
         config = self.cfg.model
         model = _build({**config, 'encoder': _build(config.encoder)})
-        for variant in self.run.variants:
+        for variant in self.run.settings:
             name = self.encoder_of(variant)
             if name not in model.encoders:
                 model.encoders[name] = _build(self._encoder_config(variant))
         model.set_classes(self.dataset.metainfo)
         return model.to(self.device)
 
-    def encoder_of(self, variant: Variant) -> str:
+    def encoder_of(self, variant: Setting) -> str:
         """Name of a variant's encoder among those of the model."""
         return ENCODER if self._encoder_config(variant) == self.cfg.model.encoder else variant.encoder
 
-    def _encoder_config(self, variant: Variant) -> ConfigDict:
+    def _encoder_config(self, variant: Setting) -> ConfigDict:
         if variant.encoder is None:
             return self.cfg.model.encoder
         if variant.encoder == 'clip':
             return ConfigDict(type='CLIPEncoder', clip=self.cfg.model.host.clip)
-        if variant.encoder not in self.world.encoders:
-            known = ', '.join(('clip', *self.world.encoders))
+        if variant.encoder not in self.suite.encoders:
+            known = ', '.join(('clip', *self.suite.encoders))
             raise TPAError(f'Unknown encoder {variant.encoder!r}. Choose from: {known}.')
-        return ConfigDict(self.world.encoders[variant.encoder])
+        return ConfigDict(self.suite.encoders[variant.encoder])
 
     def build_banks(self, pool: Pool, members: Mapping[str, frozenset[str] | None]) -> dict[str, PrototypeBank]:
         """A bank for every variant that has one, from one pass over the pool.
@@ -98,7 +97,7 @@ class RunContext:
         """
         specs = {
             variant.key: BankSpec(self._anchors(variant), self.encoder_of(variant), members[variant.key])
-            for variant in self.run.variants
+            for variant in self.run.settings
             if variant.bank_scope == 'pool'
         }
         banks = build_banks(self.model, pool, specs, self.cfg.test_dataloader.get('num_workers', 0))
@@ -114,10 +113,10 @@ class RunContext:
                 self._anchors(variant),
                 self.encoder_of(variant),
             )
-            for variant in self.run.variants
+            for variant in self.run.settings
         }
 
-    def _anchors(self, variant: Variant) -> AnchorRule:
+    def _anchors(self, variant: Setting) -> AnchorRule:
         return AnchorRule(**{**self.cfg.model.get('anchors', {}), **variant.anchors})
 
     @cached_property
@@ -162,7 +161,7 @@ class RunContext:
         begun = now if self._pass_started is None else self._pass_started
         return RunResult(
             experiment=self.run.experiment,
-            world=self.run.world,
+            suite=self.run.suite,
             run=self.run.name,
             config='/'.join(Path(self.source).parts[-2:]),
             images=images,

@@ -1,6 +1,6 @@
 """How long runs will take: their images times the seconds per image that runs of the same kind took here.
 
-Before the first run is finished, a world's own guess has to do, and is called one.
+Before the first run is finished, a suite's own guess has to do, and is called one.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import TPAError
-from .experiments import EXPERIMENTS, plan, planned_images, world_of
+from .experiments import EXPERIMENTS, plan, planned_images, suite_of
 from .layout import RunFolder
 from .results import RunResult
 from .runs import Run
 
 # From the most alike to the least: what a run shares with those it is judged by.
 _LIKENESS: tuple[Callable[[Run], tuple], ...] = (
-    lambda run: (run.experiment, run.stem, run.backbone, run.benchmark),
-    lambda run: (run.stem, run.backbone, run.benchmark),
-    lambda run: (run.stem, run.backbone),
-    lambda run: (run.host,),
+    lambda run: (run.experiment, run.row, run.benchmark),
+    lambda run: (run.row, run.benchmark),
+    lambda run: (run.row,),
+    lambda run: (run.row.host,),
     lambda run: (),
 )
 
@@ -35,19 +35,19 @@ class Speed:
 
 
 class Estimator:
-    """Guesses from the finished runs of a world. Args: world; work_dir."""
+    """Guesses from the finished runs of a suite. Args: suite; work_dir."""
 
-    def __init__(self, world: str, work_dir: Path) -> None:
-        self._guess = world_of(world).seconds_per_image
+    def __init__(self, suite: str, work_dir: Path) -> None:
+        self._guess = suite_of(suite).seconds_per_image
         self._known = [
             (run, speed)
             for name in EXPERIMENTS
-            for run in plan(name, world)
+            for run in plan(name, suite)
             if (speed := _speed(RunFolder.of(run, work_dir))) is not None
         ]
 
     def seconds(self, run: Run) -> float | None:
-        """How long a run will take, by the world's own guess where nothing was measured yet; None without one."""
+        """How long a run will take, by the suite's own guess where nothing was measured yet; None without one."""
         for likeness in _LIKENESS:
             alike = [speed for other, speed in self._known if likeness(other) == likeness(run)]
             if alike:

@@ -1,30 +1,30 @@
-"""The experiments of the paper, as data: which runs, and which variants of TPA are scored in each."""
+"""The experiments of the paper, as data: which runs, and which settings of TPA are scored in each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from ..catalog import Row
 from ..datasets.pool import DEFAULT_SIZE
 from ..errors import TPAError
-from .runs import FULL, Run, Variant
-from .world import World
-from .worlds import WORLDS
+from .runs import FULL, Run, Setting
+from .suite import SUITES, Suite
 
 #: What is left out of TPA, one thing at a time, in the order of the paper.
 COMPONENTS = (
-    Variant('per-image', 'Per-image prototypes (no pool)', bank_scope='image'),
-    Variant('clip-features', 'CLIP patch features (replace DINO)', encoder='clip'),
-    Variant('random-anchors', 'Random anchor selection (same K)', anchors={'random': True}),
-    Variant('no-centering', 'No centering (raw cosine fusion)', fusion={'center': False}),
-    Variant('full', 'TPA (full)'),
+    Setting('per-image', 'Per-image prototypes (no pool)', bank_scope='image'),
+    Setting('clip-features', 'CLIP patch features (replace DINO)', encoder='clip'),
+    Setting('random-anchors', 'Random anchor selection (same K)', anchors={'random': True}),
+    Setting('no-centering', 'No centering (raw cosine fusion)', fusion={'center': False}),
+    Setting('full', 'TPA (full)'),
 )
-THRESHOLDS = tuple(Variant(f'k-{k:g}', f'k = {k:g}', anchors={'k': k}, value=k) for k in (1.0, 1.5, 2.0, 2.5, 3.0))
+THRESHOLDS = tuple(Setting(f'k-{k:g}', f'k = {k:g}', anchors={'k': k}, value=k) for k in (1.0, 1.5, 2.0, 2.5, 3.0))
 POOL_SHARES = tuple(
-    Variant('full' if share == 1 else f'pool-{share:g}', f'{100 * share:g} % of the pool', fraction=share, value=share)
+    Setting('full' if share == 1 else f'pool-{share:g}', f'{100 * share:g} % of the pool', fraction=share, value=share)
     for share in (0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
 )
-OVERLAPS = tuple(Variant(key, f'{key.capitalize()} label overlap', pool=key) for key in ('high', 'random', 'low'))
+OVERLAPS = tuple(Setting(key, f'{key.capitalize()} label overlap', pool=key) for key in ('high', 'random', 'low'))
 #: Images that the experiment ``cost`` measures, after others that warm up; images that ``pictures`` chooses from.
 COST_WARM_UP, COST_MEASURED, PICTURES_LOOKED_AT = 3, 30, 200
 #: A class counts as repeated when it is seen in at least so many images of the pool.
@@ -39,75 +39,64 @@ class Experiment:
         name: What the command line calls it.
         title: What people call it.
         about: What it shows, in a sentence.
-        runs: Its runs in a world, in the order of the paper.
+        runs: Its runs in a suite, in the order of the paper.
         images: How many of a benchmark's test images a run scores.
     """
 
     name: str
     title: str
     about: str
-    runs: Callable[[World], Iterable[Run]]
+    runs: Callable[[Suite], Iterable[Run]]
     images: Callable[[int], int] = lambda count: count
 
 
-def _grid(name: str, world: World, rows: Iterable[tuple[str, str]], benchmarks: Iterable[str], **options) -> list[Run]:
-    return [Run(name, world.name, *row, benchmark, **options) for row in rows for benchmark in benchmarks]
+def _grid(name: str, suite: Suite, rows: Iterable[Row], benchmarks: Iterable[str], **options) -> list[Run]:
+    return [Run(name, suite.name, row, benchmark, **options) for row in rows for benchmark in benchmarks]
 
 
-def _main(world: World) -> list[Run]:
-    return _grid('main', world, world.rows, world.benchmarks)
+def _main(suite: Suite) -> list[Run]:
+    return _grid('main', suite, suite.rows, suite.benchmarks)
 
 
-def _vfm(world: World) -> list[Run]:
-    return [
-        Run('vfm', world.name, 'proxyclip', backbone, benchmark, proxy=proxy)
-        for backbone in world.proxy_backbones
-        for proxy in world.proxies
-        for benchmark in world.benchmarks
-    ]
+def _vfm(suite: Suite) -> list[Run]:
+    return _grid('vfm', suite, suite.vfm, suite.benchmarks)
 
 
-def _components(world: World) -> list[Run]:
-    return _grid('components', world, [world.ablation_host], world.ablation_benchmarks, variants=COMPONENTS)
+def _components(suite: Suite) -> list[Run]:
+    return _grid('components', suite, [suite.ablation], suite.ablation_benchmarks, settings=COMPONENTS)
 
 
-def _thresholds(world: World) -> list[Run]:
-    return _grid('k', world, [world.ablation_host], world.ablation_benchmarks, variants=THRESHOLDS)
+def _thresholds(suite: Suite) -> list[Run]:
+    return _grid('k', suite, [suite.ablation], suite.ablation_benchmarks, settings=THRESHOLDS)
 
 
-def _extractor(world: World) -> list[Run]:
-    variants = tuple(Variant(key, world.encoder_names[key], encoder=key) for key in world.encoders)
-    return _grid('extractor', world, [world.ablation_host], world.benchmarks, variants=variants)
+def _extractor(suite: Suite) -> list[Run]:
+    settings = tuple(Setting(key, entry.title, encoder=key) for key, entry in suite.extractors.items())
+    return _grid('extractor', suite, [suite.ablation], suite.benchmarks, settings=settings)
 
 
-def _composition(world: World) -> list[Run]:
-    return [
-        Run('composition', world.name, host, backbone, benchmark, protocol=protocol, plugin=plugin)
-        for host, backbone, protocol, plugin in world.compositions
-        for benchmark in world.benchmarks
-        # MLMP's protocol has no ADE20K.
-        if not (protocol == 'mlmp_224' and benchmark == 'ade20k')
-    ]
+def _composition(suite: Suite) -> list[Run]:
+    return _grid('composition', suite, suite.composition, suite.benchmarks)
 
 
-def _bank_size(world: World) -> list[Run]:
-    return _grid('bank-size', world, [world.growth_host], world.ablation_benchmarks, variants=POOL_SHARES)
+def _bank_size(suite: Suite) -> list[Run]:
+    return _grid('bank-size', suite, [suite.growth], suite.ablation_benchmarks, settings=POOL_SHARES)
 
 
-def _repetition(world: World) -> list[Run]:
-    return _grid('repetition', world, [world.growth_host], world.benchmarks, variants=())
+def _repetition(suite: Suite) -> list[Run]:
+    return _grid('repetition', suite, [suite.growth], suite.benchmarks, settings=())
 
 
-def _overlap(world: World) -> list[Run]:
-    return _grid('overlap', world, [world.ablation_host], world.ablation_benchmarks, variants=OVERLAPS)
+def _overlap(suite: Suite) -> list[Run]:
+    return _grid('overlap', suite, [suite.ablation], suite.ablation_benchmarks, settings=OVERLAPS)
 
 
-def _cost(world: World) -> list[Run]:
-    return _grid('cost', world, world.cost_rows, world.ablation_benchmarks[:1], variants=(FULL, COMPONENTS[1]))
+def _cost(suite: Suite) -> list[Run]:
+    return _grid('cost', suite, suite.cost, suite.ablation_benchmarks[:1], settings=(FULL, COMPONENTS[1]))
 
 
-def _pictures(world: World) -> list[Run]:
-    return _grid('pictures', world, [world.ablation_host], world.ablation_benchmarks, variants=(FULL,))
+def _pictures(suite: Suite) -> list[Run]:
+    return _grid('pictures', suite, [suite.ablation], suite.ablation_benchmarks, settings=(FULL,))
 
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -156,7 +145,7 @@ EXPERIMENTS: dict[str, Experiment] = {
 
 def plan(
     experiment: str,
-    world: str = 'paper',
+    suite: str = 'paper',
     hosts: Sequence[str] = (),
     backbones: Sequence[str] = (),
     benchmarks: Sequence[str] = (),
@@ -164,32 +153,32 @@ def plan(
     """The runs of an experiment, those that pass the filters; an empty filter lets all pass."""
     if experiment not in EXPERIMENTS:
         raise TPAError(f'There is no experiment {experiment!r}: known are {", ".join(EXPERIMENTS)}, or all.')
-    place = world_of(world)
-    for option, given, known in (
-        ('--host', hosts, place.hosts),
-        ('--backbone', backbones, place.backbones),
-        ('--dataset', benchmarks, place.benchmarks),
+    known = suite_of(suite)
+    for option, given, names in (
+        ('--host', hosts, known.hosts),
+        ('--backbone', backbones, known.backbones),
+        ('--dataset', benchmarks, known.benchmarks),
     ):
         for value in given:
-            if value not in known:
-                raise TPAError(f'{option} {value} is not in the {world} world: it has {", ".join(known)}.')
+            if value not in names:
+                raise TPAError(f'{option} {value} is not in the {suite} suite: it has {", ".join(names)}.')
     return [
         run
-        for run in EXPERIMENTS[experiment].runs(place)
-        if place.has(run)
-        and (not hosts or run.host in hosts)
-        and (not backbones or run.backbone in backbones)
+        for run in EXPERIMENTS[experiment].runs(known)
+        if known.has(run)
+        and (not hosts or run.row.host in hosts)
+        and (not backbones or run.row.backbone in backbones)
         and (not benchmarks or run.benchmark in benchmarks)
     ]
 
 
 def planned_images(run: Run) -> int:
-    """Test images that a run scores with the settings of its config; 0 where the world does not know."""
-    return EXPERIMENTS[run.experiment].images(world_of(run.world).images.get(run.benchmark, 0))
+    """Test images that a run scores with the settings of its config; 0 if the suite does not know."""
+    return EXPERIMENTS[run.experiment].images(suite_of(run.suite).images.get(run.benchmark, 0))
 
 
-def world_of(name: str) -> World:
-    """The world of a name."""
-    if name not in WORLDS:
-        raise TPAError(f'There is no world {name!r}: known are {", ".join(WORLDS)}.')
-    return WORLDS[name]
+def suite_of(name: str) -> Suite:
+    """The suite of a name."""
+    if name not in SUITES:
+        raise TPAError(f'There is no suite {name!r}: known are {", ".join(SUITES)}.')
+    return SUITES[name]

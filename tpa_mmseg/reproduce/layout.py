@@ -1,6 +1,6 @@
 """Where runs live and what has become of them. Whoever reads results starts with :func:`collect`.
 
-<work dir>/<world>/<experiment>/<run>/
+<work dir>/<suite>/<experiment>/<run>/
     config.py       the config that was run, complete
     run.log         what happened
     state.json      how far it is; after a failure, why
@@ -74,7 +74,7 @@ class RunFolder:
 
     @classmethod
     def of(cls, run: Run, work_dir: Path) -> RunFolder:
-        return cls(work_dir / run.world / run.experiment / run.name)
+        return cls(work_dir / run.suite / run.experiment / run.name)
 
     def state(self) -> State:
         """What has become of the run."""
@@ -149,13 +149,13 @@ def view(run: Run, work_dir: Path) -> RunView:
 
 
 def collect(
-    world: str = 'paper', work_dir: Path = WORK_DIR, experiments: Sequence[str] = tuple(EXPERIMENTS)
+    suite: str = 'paper', work_dir: Path = WORK_DIR, experiments: Sequence[str] = tuple(EXPERIMENTS)
 ) -> list[RunView]:
     """All runs of some experiments in the order of the paper, those that have not run yet among them.
 
     Args:
-        world: ``'paper'`` or ``'miniature'``.
+        suite: ``'paper'`` or ``'miniature'``.
         work_dir: Where the runs are.
         experiments: Names of experiments.
     """
-    return [view(run, work_dir) for name in experiments for run in plan(name, world)]
+    return [view(run, work_dir) for name in experiments for run in plan(name, suite)]

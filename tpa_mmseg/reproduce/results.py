@@ -15,7 +15,7 @@ from pathlib import Path
 from ..errors import TPAError
 from ..io import write_json
 
-SCHEMA = 1
+SCHEMA = 2
 # Last parts of settings that no result depends on.
 _ONLY_SPEED = ('num_workers', 'persistent_workers', 'pin_memory', 'prefetch_factor')
 
@@ -74,7 +74,7 @@ class VariantResult:
     """TPA in one setting, scored in the same pass as the others of its run.
 
     Args:
-        key: Key of the :class:`~tpa_mmseg.reproduce.runs.Variant`, such as ``'full'`` or ``'k-1.5'``.
+        key: Key of the :class:`~tpa_mmseg.reproduce.runs.Setting`, such as ``'full'`` or ``'k-1.5'``.
         value: What an axis of a plot shows: k, the share of the pool, the overlap. None where there is no axis.
         tpa: Scores with TPA.
         gain: Gain over the host.
@@ -146,7 +146,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Cost:
-    """What TPA costs beside the host, in the paper's columns (``COST_COLUMNS``) and a few more.
+    """What TPA costs beside the host, in the paper's columns and a few more.
 
     Args:
         columns: Name -> time: ``clip`` (one pass of CLIP's visual tower over the image), ``host`` (all of the host),
@@ -198,7 +198,7 @@ class RunResult:
 
     Args:
         experiment: Name of the experiment.
-        world: ``'paper'`` or ``'miniature'``.
+        suite: ``'paper'`` or ``'miniature'``.
         run: Name of the run, which is its folder's.
         config: The config file, relative to the folder of configs.
         images: Images that were scored (or measured).
@@ -216,7 +216,7 @@ class RunResult:
     """
 
     experiment: str
-    world: str
+    suite: str
     run: str
     config: str
     images: int

@@ -17,18 +17,18 @@ from ..evaluation import ClassCounts, report_of, with_bank
 from ..evaluation.counts import checked_truth, count_classes, count_hits
 from .context import RunContext
 from .results import BankInfo, ClassScore, RunResult, Scores, VariantResult
-from .runs import Variant
+from .runs import Setting
 
 
 def score_run(context: RunContext) -> RunResult:
     """Experiments in which every variant takes its share of the config's pool."""
     pool = context.pool()
-    banks = context.build_banks(pool, {variant.key: _share(context, variant, pool) for variant in context.run.variants})
+    banks = context.build_banks(pool, {variant.key: _share(context, variant, pool) for variant in context.run.settings})
     host, variants = score(context, range(len(context.dataset)), banks)
     return context.result(len(context.dataset), host=host, variants=variants)
 
 
-def _share(context: RunContext, variant: Variant, pool: Pool) -> frozenset[str] | None:
+def _share(context: RunContext, variant: Setting, pool: Pool) -> frozenset[str] | None:
     """Names of a variant's part of the config's pool: what a pool of that size and the same seed has."""
     if variant.fraction == 1:
         return None
@@ -89,7 +89,7 @@ def score(
             counts[key].add(*count_hits(labels, truth, len(classes)), true)
     host = counts[None].scores(metric.nan_to_num)
     results = []
-    for variant in context.run.variants:
+    for variant in context.run.settings:
         report = report_of(classes, host, counts[variant.key].scores(metric.nan_to_num))
         value = (values or {}).get(variant.key, variant.value)
         results.append(_result(variant.key, value, report, banks.get(variant.key)))

@@ -73,7 +73,7 @@ class Supervisor:
     def __init__(self, task: Task, environments: Sequence[dict[str, str]]) -> None:
         self.task = task
         self._slots: list[_Slot] = []
-        self._logs = task.work_dir / task.world / 'workers'
+        self._logs = task.work_dir / task.suite / 'workers'
         self._logs.mkdir(parents=True, exist_ok=True)
         self._starts = 0
         self._pids: set[int] = set()

@@ -37,7 +37,7 @@ class Task:
 
     Args:
         experiments: Names of experiments.
-        world: Name of the world.
+        suite: Name of the suite.
         work_dir: Where runs are.
         batch: What the worker works for, the same for all workers of one start.
         hosts, backbones, benchmarks: Filters, see :func:`~tpa_mmseg.reproduce.experiments.plan`.
@@ -46,7 +46,7 @@ class Task:
     """
 
     experiments: tuple[str, ...]
-    world: str
+    suite: str
     work_dir: Path
     batch: str
     hosts: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class Task:
     def runs(self) -> list[Run]:
         """All runs that the task is about, whatever has become of them."""
         filters = self.hosts, self.backbones, self.benchmarks
-        return [run for name in self.experiments for run in plan(name, self.world, *filters)]
+        return [run for name in self.experiments for run in plan(name, self.suite, *filters)]
 
     def to_json(self) -> str:
         return json.dumps({**asdict(self), 'work_dir': str(self.work_dir)})

@@ -46,7 +46,7 @@ class GlobalAttention:
         return replace(self, **{field.name: getattr(self, field.name).float() for field in fields(self)})
 
     def weights(self, top: int, bottom: int, width: int | None = None) -> Tensor:
-        """What the patches in rows ``top`` to ``bottom``, up to column ``width``, take of all patches.
+        """Attention weights of the patches in rows ``top`` to ``bottom``, up to column ``width``.
 
         Returns:
             (heads, bottom - top, width, H, W) weights, summing to one over the last two axes.
@@ -58,7 +58,7 @@ class GlobalAttention:
         return weights.view(*queries.shape[:3], *self.grid)
 
     def _bias(self, queries: Tensor, top: int) -> Tensor:
-        """How much queries in rows from ``top`` on like the distances to all patches: (heads, rows, width, H, W)."""
+        """Position bias of queries in rows from ``top`` on, for all patches: (heads, rows, width, H, W)."""
         rows, width = queries.shape[1:3]
         down = torch.einsum('hywd,ykd->hywk', queries, self.down[top : top + rows])
         across = torch.einsum('hywd,wkd->hywk', queries, self.across[:width])

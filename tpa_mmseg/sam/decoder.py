@@ -1,4 +1,4 @@
-"""SAM's answer to prompts: a mask for each point and box, and how good it thinks the mask is."""
+"""SAM's mask decoder: a mask for each point and box, and the mask's predicted quality."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ..errors import TPAError
 from ..weights.files import load_into, load_state_dict
 from .model import SAMModel
 
-# Prompts that are answered at a time.
+# Prompts per call of the decoder.
 _BATCH = 32
 
 
 class SAMDecoder(nn.Module):
     """The frozen prompt encoder and mask decoder of SAM, always in float32.
 
-    They are those of the package ``segment_anything`` (``pip install segment-anything-py``), with the weights of the
-    file that the image encoder has its own from.
+    They are those of the package ``segment_anything`` (``pip install segment-anything-py``), with weights from the file
+    of the image encoder.
 
     Args:
         model: The dimensions.
@@ -32,7 +32,7 @@ class SAMDecoder(nn.Module):
             from segment_anything.modeling import MaskDecoder, PromptEncoder, TwoWayTransformer
         except ImportError as error:
             raise TPAError(
-                'The refinement of Trident needs the package segment_anything: run pip install segment-anything-py, '
+                "Trident's refinement requires the package segment_anything: run pip install segment-anything-py, "
                 'or set refinement=None.'
             ) from error
         self.model = model
@@ -57,12 +57,12 @@ class SAMDecoder(nn.Module):
 
     @property
     def mask_side(self) -> int:
-        """Side of the square maps that masks are prompted with and returned as."""
+        """Side of the square maps of mask prompts and predicted masks."""
         return 4 * self.model.grid
 
     @torch.no_grad()
     def forward(self, embedding: Tensor, points: Tensor, boxes: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Answers n prompts about one image.
+        """Predicts the masks of n prompts about one image.
 
         Args:
             embedding: (1, prompt_dim, g, g) of the image encoder.
@@ -71,7 +71,7 @@ class SAMDecoder(nn.Module):
             mask: (1, s, s) or (1, 1, s, s) low-resolution mask that all prompts share, s being :attr:`mask_side`.
 
         Returns:
-            (n, s, s) logits of the masks, and the (n,) predicted intersection over union of each.
+            (n, s, s) logits of the masks, and (n,) their predicted intersection over union.
         """
         masks, quality = [], []
         with torch.autocast(embedding.device.type, enabled=False):

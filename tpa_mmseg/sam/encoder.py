@@ -27,13 +27,13 @@ _STD = (58.395, 57.12, 57.375)
 
 @dataclass
 class SAMFeatures:
-    """What SAM sees in an image.
+    """SAM's features of an image.
 
     Attributes:
         attention: Of the last block, in float32, over all patches of the square input.
-        embedding: (1, prompt_dim, n, n) float32 output of the encoder, None where it was not asked for.
+        embedding: (1, prompt_dim, n, n) float32 output of the encoder; None if it was not computed.
         image_size: Height and width of the image.
-        frame: Height and width that it has in the square input; the rest is padding.
+        frame: Height and width of the image inside the square input; the rest is padding.
     """
 
     attention: GlobalAttention
@@ -80,16 +80,16 @@ class SAMEncoder(nn.Module):
         """Reads the ``sam`` entry of a config."""
         unknown = sorted(set(sam or {}) - {'model', 'checkpoint', 'precision'})
         if unknown:
-            raise TPAError(f'sam takes a model, checkpoint and precision, not {", ".join(unknown)}.')
+            raise TPAError(f'Unknown option of sam: {", ".join(unknown)}. Options: model, checkpoint, precision.')
         return cls(**(sam or {}))
 
     @torch.no_grad()
     def forward(self, image: np.ndarray, embed: bool) -> SAMFeatures:
-        """Looks at an image.
+        """Computes the features of an image.
 
         Args:
             image: (H, W, 3) uint8 RGB.
-            embed: Whether the embedding, which prompts need, is wanted as well.
+            embed: Compute the embedding, which prompts need, as well.
         """
         frame = self.model.frame(image.shape[:2])
         *blocks, last = self.network.blocks
@@ -105,7 +105,7 @@ class SAMEncoder(nn.Module):
         return SAMFeatures(attention.float(), embedding, image.shape[:2], frame)
 
     def prepare(self, image: np.ndarray, frame: tuple[int, int]) -> Tensor:
-        """(1, 3, n, n) normalized input, padded with zeros at the right and below."""
+        """Returns the (1, 3, n, n) normalized input, padded with zeros on the right and below."""
         resized = np.array(Image.fromarray(image).resize(frame[::-1], Image.Resampling.BILINEAR))
         pixels = torch.from_numpy(resized).to(self.mean.device).permute(2, 0, 1).float()
         side = self.model.image_size

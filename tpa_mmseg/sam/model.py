@@ -1,4 +1,4 @@
-"""The sizes of SAM, and where its weights are."""
+"""The dimensions of SAM models, and their checkpoint files."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class SAMModel:
     Args:
         embed_dim, depth, num_heads, global_attn_indexes, window_size: Of the image encoder.
         image_size: Side of its square input.
-        prompt_dim: Width of what encoder and decoder exchange.
-        decoder_heads, decoder_mlp, iou_hidden, mask_in_chans: Of the decoder of prompts.
+        prompt_dim: Channels of the embedding that encoder and decoder exchange.
+        decoder_heads, decoder_mlp, iou_hidden, mask_in_chans: Of the mask decoder.
     """
 
     embed_dim: int
@@ -43,26 +43,29 @@ class SAMModel:
 
     @classmethod
     def of(cls, model: str | Mapping) -> SAMModel:
-        """The model of a name, or of a dict of its dimensions."""
+        """Returns the model of a name, or of a dict of its dimensions."""
         if isinstance(model, str):
             return PUBLISHED[one_of('sam.model', model, tuple(PUBLISHED))]
         found = options_of(cls, model, 'sam.model')
         if found.depth - 1 not in found.global_attn_indexes:
-            raise TPAError(f'The last block of SAM, {found.depth - 1}, must be among sam.model.global_attn_indexes.')
+            raise TPAError(
+                f'sam.model.global_attn_indexes must contain the last block, {found.depth - 1}, '
+                f'not only {list(found.global_attn_indexes)}.'
+            )
         return found
 
     @property
     def grid(self) -> int:
-        """Patches along each side."""
+        """Number of patches along each side."""
         return self.image_size // self.patch
 
     def frame(self, size: tuple[int, int], side: int | None = None) -> tuple[int, int]:
-        """The height and width of an image whose long side is brought to ``side``, by default that of the input."""
+        """Height and width of an image whose long side is resized to ``side``. Default: that of the input."""
         scale = (side or self.image_size) / max(size)
         return int(size[0] * scale + 0.5), int(size[1] * scale + 0.5)
 
     def network(self) -> nn.Module:
-        """timm's image encoder with random weights."""
+        """Builds timm's image encoder with random weights."""
         config = {
             'type': 'VisionTransformerSAM',
             'img_size': self.image_size,
@@ -78,7 +81,7 @@ class SAMModel:
         return build_network(config, pretrained=False)
 
 
-#: The models that were published.
+#: The published models.
 PUBLISHED = {
     'vit_b': SAMModel(768, 12, 12, (2, 5, 8, 11)),
     'vit_l': SAMModel(1024, 24, 16, (5, 11, 17, 23)),
@@ -87,14 +90,14 @@ PUBLISHED = {
 
 
 def find_checkpoint(model: str | Mapping, checkpoint: str | os.PathLike | None) -> Path:
-    """Returns the original file of a SAM: the one that is given, or the one in the weights folder."""
+    """Finds the original checkpoint of a SAM: the given file, or the one in the weights folder."""
     source = sam_source(model) if isinstance(model, str) else None
     if checkpoint is None and source is None:
-        raise TPAError('A SAM given as a dict has no published weights: set sam.checkpoint to a file.')
+        raise TPAError('sam.model given as a dict has no published weights: set sam.checkpoint to a file.')
     path = local_path(checkpoint) if checkpoint is not None else source.locate() or source.target
     if not path.is_file():
         raise TPAError(
-            f'There is no SAM checkpoint {path}: download {source.origin if source else path.name} and save it there '
-            '(tpa weights download does), or set sam.checkpoint (TPA_WEIGHTS names another folder).'
+            f'SAM checkpoint not found: {path}. Download {source.origin if source else path.name} and save it there '
+            '(by tpa weights download), or set sam.checkpoint (TPA_WEIGHTS sets another folder).'
         )
     return path

@@ -13,7 +13,7 @@ from ..datasets.palette import WHITE
 from .fonts import Fonts, load_fonts
 
 _INK, _FRAME, _HATCH = (25, 25, 25), (120, 120, 120), (190, 190, 190)
-# Panels side by side may be this wide; a strip gets a line of its own and twice the width.
+# Panels side by side may be this wide; a strip gets its own line and twice the width.
 PANEL, STRIP = 640, 1280
 # Wider than this, panels are stacked instead of put side by side.
 _STRIP_ASPECT = 3.0

@@ -1,4 +1,4 @@
-"""A local page: drop pictures, type classes, move the settings of TPA and see what changes."""
+"""A local page: drop images, enter class names, move the settings of TPA and see what changes."""
 
 from .server import Address, serve
 

@@ -1,42 +1,39 @@
-"""Examples that are one click away: scenes of the miniature world and words for them."""
+"""The examples of the page, as examples.yaml lists them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from ..apis.picture import Picture
-from ..miniature.splits import split_of
-from ..miniature.textures import GROUNDS, THINGS
-from ..miniature.words import WORDS
+import mmengine.fileio
 
-# Scenes that no network was trained on, and that are not kept for the last look.
-_SPLIT = 'val'
+from ..apis.images import ImageSource, list_images
 
 
 @dataclass(frozen=True)
 class Example:
-    """Pictures and words.
+    """Images and class names that are one click away.
 
     Args:
-        name: What to call it.
-        scenes: Which scenes.
-        classes: One per line.
-        background: Whether there is one.
+        name: Its title.
+        images: Paths, or addresses of MMEngine's file backends.
+        classes: Name of each class, with ``;`` between synonyms.
+        backbone: The CLIP model that fits the images.
+        background: Whether to add a background.
     """
 
     name: str
-    scenes: range
-    classes: str
+    images: tuple[str, ...]
+    classes: tuple[str, ...]
+    backbone: str
     background: bool = False
 
-    def pictures(self) -> list[Picture]:
-        """Paints the scenes."""
-        split = split_of(_SPLIT)
-        return [Picture(f'scene {index}', split.scene(index).image) for index in self.scenes]
+    def sources(self) -> list[ImageSource]:
+        """Return the images, which are read when they are needed."""
+        return list_images(list(self.images)).images
 
 
-EXAMPLES = (
-    Example('Painted scenes', range(8), '\n'.join(GROUNDS + THINGS)),
-    Example('Things before a background', range(8, 16), '\n'.join(THINGS), background=True),
-    Example('In other words', range(16, 24), '\n'.join('; '.join(words[1:]) for words in WORDS.values())),
-)
+def read_examples() -> list[Example]:
+    """Read the examples that come with the package."""
+    entries = mmengine.fileio.load(Path(__file__).with_name('examples.yaml'))
+    return [Example(**entry) for entry in entries]

@@ -1,4 +1,4 @@
-"""What a visitor may bring: how many pictures, of which size, under which names, and which words."""
+"""Limits of uploads: number, size and names of images, and class names."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from dataclasses import dataclass
 
 from PIL import Image
 
-from ..apis.picture import Picture, pixels_of
+from ..apis.images import ImageSource, pixels_of
 from ..clip.names import split_classes
 from ..errors import TPAError
 
-#: What Pillow may read. It knows many formats more, and some of those start other programs.
+#: The formats that Pillow may read. It has many more, and some of those start other programs.
 FORMATS = ('JPEG', 'PNG', 'WEBP', 'BMP', 'TIFF')
-# Longest name of a picture, in characters.
+# Longest name of an image, in characters.
 _NAME = 60
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The most that a visitor may bring.
+    """Limits of what a visitor may upload and enter.
 
     Args:
-        images: Pictures at once.
-        megabytes: Of a file.
-        megapixels: Of a picture.
-        kept_megapixels: Larger pictures are shrunk to this, so that labels follow the sliders.
-        classes: Of a list.
-        characters: Of all classes together.
+        images: Number of images.
+        megabytes: Size of a file.
+        megapixels: Size of an image.
+        kept_megapixels: Larger images are shrunk to this size, so that labels follow the sliders.
+        classes: Number of classes.
+        characters: Length of all class names together.
     """
 
     images: int = 16
@@ -42,64 +42,65 @@ class Limits:
         return round(self.megabytes * 2**20)
 
 
-def read_upload(content: bytes, name: str, limits: Limits) -> Picture:
-    """A picture from outside, which stays in memory.
+def read_upload(content: bytes, name: str, limits: Limits) -> ImageSource:
+    """Read an uploaded image, which stays in memory.
 
     Args:
-        content: Of the file.
-        name: What the visitor calls it. It is shown and written into JSON, and never becomes a path.
-        limits: What is allowed.
+        content: Content of the file.
+        name: Name of the file. It is shown and written into JSON, and never becomes a path.
+        limits: The limits.
     """
     name = shown_name(name)
     if len(content) > limits.bytes:
-        raise TPAError(f'{name} is larger than {limits.megabytes:g} MB: make it smaller.')
+        raise TPAError(f'{name} is larger than {limits.megabytes:g} MB. Upload a smaller file.')
     try:
         with Image.open(io.BytesIO(content), formats=FORMATS) as image:
             # The size is in the header: a small file may unfold to more than there is memory.
             if image.width * image.height > limits.megapixels * 1e6:
                 raise TPAError(
-                    f'{name} has {image.width} x {image.height} pixels, and the limit is {limits.megapixels:g} '
-                    'megapixels: make it smaller.'
+                    f'{name} has {image.width} x {image.height} pixels, but the limit is {limits.megapixels:g} '
+                    'megapixels. Upload a smaller image.'
                 )
             pixels = pixels_of(image, name)
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise TPAError(
-            f'{name} cannot be read: bring a complete {", ".join(FORMATS[:-1])} or {FORMATS[-1]}.'
+            f'{name} cannot be read. Upload a complete {", ".join(FORMATS[:-1])} or {FORMATS[-1]} file.'
         ) from error
-    picture = Picture(name, pixels)
+    image = ImageSource(name, pixels)
     height, width = pixels.shape[:2]
     factor = (limits.kept_megapixels * 1e6 / (height * width)) ** 0.5
     if factor >= 1:
-        return picture
-    return Picture(name, pixels_of(picture.at((max(1, round(height * factor)), max(1, round(width * factor)))), name))
+        return image
+    size = max(1, round(height * factor)), max(1, round(width * factor))
+    return ImageSource(name, pixels_of(image.resized(size), name))
 
 
 def shown_name(name: str) -> str:
-    """A name to show: its last part, what is printable of it, not too long."""
+    """Return the printable part of a file name, without folders and shortened."""
     last = name.replace('\\', '/').rpartition('/')[2]
     printable = ''.join(character for character in last if character.isprintable()).strip()
-    return printable[:_NAME] or 'picture'
+    return printable[:_NAME] or 'image'
 
 
-def read_words(text: str, background: bool, limits: Limits) -> list[str]:
-    """One entry per class of what a visitor typed: commas or new lines between classes, ``;`` between synonyms.
+def read_classes(text: str, background: bool, limits: Limits) -> list[str]:
+    """Split the text of a form into classes: commas or new lines separate classes, ``;`` separates synonyms.
 
-    A list, because the API would take a single string for the name of a file too.
+    Returns a list, because the API also accepts a single string as the name of a file.
 
     Args:
-        text: What was typed.
+        text: The text.
         background: Whether a background is added.
-        limits: What is allowed.
+        limits: The limits.
     """
     entries = [entry.strip(' \t\r;') for entry in split_classes(text)]
     classes = [entry for entry in entries if entry]
     if not classes:
-        raise TPAError('There are no classes: type some, one per line.')
+        raise TPAError('No classes. Enter some, one per line.')
     if len(text) > limits.characters or len(classes) > limits.classes:
-        raise TPAError(f'These are too many classes: at most {limits.classes} and {limits.characters} characters.')
+        raise TPAError(f'Too many classes. The limit is {limits.classes} classes and {limits.characters} characters.')
     if len(classes) == 1 and not background:
         raise TPAError(
-            f'With {classes[0][:_NAME]!r} as the only class every pixel belongs to it: add a background, or further '
-            'classes on lines of their own.'
+            f'Only one class was given: {classes[0][:_NAME]!r}, so every pixel belongs to it. Add a background, or '
+            'further classes on separate lines.'
         )
     return classes

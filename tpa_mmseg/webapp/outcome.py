@@ -1,4 +1,4 @@
-"""The part of the page that shows results: pictures to choose from, panels, a table that is the legend too."""
+"""The part of the page with the results: images to choose from, panels, a table that is also the legend."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from functools import partial
 
 from nicegui import ui
 
-from ..apis.picture import Picture
+from ..apis.images import ImageSource
 from .view import PANELS, View, data_url, difference_colors, thumbnail
 
 _COLUMNS = {
     'name': 'Class',
     'host': 'Host, area in %',
     'tpa': 'TPA, area in %',
-    'here': 'Anchors in this picture',
+    'here': 'Anchors in this image',
     'bank': 'Anchors in the bank',
     'prototype': 'Prototype',
 }
@@ -30,10 +30,10 @@ _CHOSEN = 'outline outline-2 outline-blue-600'
 
 
 class Outcome:
-    """Shows one of several results. Elements are made where the constructor is called.
+    """Shows one of several segmentations. Its elements are created in the current place of the page.
 
     Args:
-        choose: Called with the number of the picture that a visitor wants to see.
+        choose: Called with the index of the image that a visitor clicks on.
     """
 
     def __init__(self, choose: Callable[[int], Awaitable[None]]) -> None:
@@ -66,24 +66,24 @@ class Outcome:
                 _swatch(word, color)
             self._changed = ui.label().props('data-part=changed role=status')
 
-    def offer(self, pictures: Sequence[Picture]) -> None:
-        """Puts up small pictures to choose from."""
+    def offer(self, images: Sequence[ImageSource]) -> None:
+        """Show small images to choose from."""
         self._strip.clear()
         self._buttons = []
         with self._strip:
-            for number, picture in enumerate(pictures):
+            for number, image in enumerate(images):
                 button = (
                     ui.element('button').on('click', partial(self._choose, number)).classes('rounded cursor-pointer')
                 )
-                button.props['aria-label'] = f'Show {picture.name}'
-                button.props['title'] = picture.name
+                button.props['aria-label'] = f'Show {image.name}'
+                button.props['title'] = image.name
                 with button:
                     small = ui.element('img').classes('h-16 rounded').props('alt=""')
-                    small.props['src'] = data_url(thumbnail(picture))
+                    small.props['src'] = data_url(thumbnail(image))
                 self._buttons.append(button)
 
     def show(self, index: int, view: View) -> None:
-        """Shows a result. Args: index: its number; view: what to show of it."""
+        """Show a segmentation. Args: index: Index of the image; view: Its view."""
         for number, button in enumerate(self._buttons):
             button.classes(add=_CHOSEN) if number == index else button.classes(remove=_CHOSEN)
             button.props['aria-pressed'] = 'true' if number == index else 'false'

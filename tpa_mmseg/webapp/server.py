@@ -1,4 +1,4 @@
-"""Serves the page: on this machine only by default, and nothing larger than a picture comes in."""
+"""The server of the page: on this machine only by default, with a limit on the size of requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENVELOPE = 2**16
 
 @dataclass(frozen=True)
 class Address:
-    """Where the page is served."""
+    """Address of the page."""
 
     host: str = '127.0.0.1'
     port: int = 8080
@@ -25,22 +25,22 @@ class Address:
         return f'http://{self.host}:{self.port}'
 
     def check(self) -> None:
-        """Raises TPAError where nothing can be served here."""
+        """Raise TPAError if the address cannot be used."""
         try:
-            # Like the server: a port that was used a moment ago is free.
+            # As for the server itself, a port that was used a moment ago is free.
             with socket.create_server((self.host, self.port)):
                 pass
         except (OSError, OverflowError) as error:
             reason = getattr(error, 'strerror', None) or error
-            raise TPAError(f'{self} cannot be served ({reason}): choose another --port or --address.') from error
+            raise TPAError(f'Cannot serve {self} ({reason}). Choose another --port or --address.') from error
 
 
 class BodyLimit:
-    """An ASGI layer that refuses requests with a larger body before any of it is read.
+    """ASGI middleware that refuses requests with a larger body before any of it is read.
 
     Args:
-        app: What is behind it.
-        most: Bytes.
+        app: The application behind it.
+        most: Most bytes of a body.
     """
 
     def __init__(self, app, most: int) -> None:
@@ -57,19 +57,19 @@ class BodyLimit:
 
 
 def serve(address: Address, limits: Limits, device: str | None = None, show: bool = True) -> None:
-    """Serves the page until it is interrupted.
+    """Serve the page until it is interrupted.
 
     Args:
-        address: Where.
-        limits: What visitors may bring.
-        device: For the networks.
+        address: Host and port.
+        limits: Limits of uploads.
+        device: Torch device of the models.
         show: Whether to open a browser.
     """
     try:
         from nicegui import app, ui
         from starlette.middleware.trustedhost import TrustedHostMiddleware
     except ImportError as error:
-        raise TPAError("The page needs NiceGUI: install it with pip install 'tpa_mmseg[webapp]'.") from error
+        raise TPAError("The page needs NiceGUI. Install it with: pip install 'tpa_mmseg[webapp]'") from error
     from .page import Page
 
     address.check()

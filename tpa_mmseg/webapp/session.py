@@ -1,4 +1,4 @@
-"""What one visitor has: pictures, networks, results. Knows nothing about the page."""
+"""The state of one visitor: images, a segmenter and settings. Independent of the page."""
 
 from __future__ import annotations
 
@@ -10,176 +10,167 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..apis import Results, Segmenter, host_names
-from ..apis.choice import AUTO, MINIATURE
-from ..apis.picture import Picture
+from .. import catalog
+from ..apis import Segmenter, host_names
+from ..apis.images import ImageSource
+from ..apis.options import DEFAULT_BACKBONE
 from ..errors import TPAError
 from .examples import Example
-from .limits import Limits, read_upload, read_words
+from .limits import Limits, read_classes, read_upload
 from .view import Stills, View, stills_of, view_of
 
-_MINIATURES = (MINIATURE, 'mini-l7')
 #: The backbones to choose from.
-BACKBONES = (AUTO, 'vit-b16', 'vit-l14', 'vit-h14', *_MINIATURES)
-# The networks of one visitor run at a time: two would need twice the memory and be no faster.
-_NETWORKS = threading.Lock()
+BACKBONES = tuple(catalog.load().backbones)
+# The models of one visitor run at a time: two would need twice the memory and be no faster.
+_MODELS = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What to segment pictures with.
+class FormValues:
+    """The form of the page.
 
     Args:
-        words: Classes, one per line.
-        background: Whether to add one.
-        host: One of the hosts that have a name.
+        classes: Class names, one per line.
+        background: Whether to add a background.
+        host: Name of a host.
         backbone: One of :data:`BACKBONES`.
     """
 
-    words: str
+    classes: str
     background: bool = False
     host: str = 'sclip'
-    backbone: str = AUTO
+    backbone: str = DEFAULT_BACKBONE
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The sliders."""
+class SliderValues:
+    """The sliders of the page."""
 
     alpha: float = 0.5
     lambda_: float = 5.0
     k: float = 2.0
 
 
-class Session:
-    """Pictures of a visitor and what the networks said about them.
+class PageSession:
+    """The images of a visitor and the segmenter for them.
 
     Args:
-        limits: What a visitor may bring.
-        device: Such as ``'cuda:1'``; by default the best there is.
+        limits: Limits of uploads.
+        device: Torch device, e.g. ``'cuda:1'``. Default: CUDA if available, otherwise CPU.
 
     Attributes:
-        pictures: What :meth:`segment` will look at.
-        results: What it saw last, None before.
-        about: The networks in use, in words.
-        defaults: The settings of their config.
+        images: The images that :meth:`segment` will use.
+        segmented: The images that it used last; empty before.
+        description: The model in use, in a sentence.
+        defaults: The settings of its config.
     """
 
     def __init__(self, limits: Limits, device: str | None = None) -> None:
         self.limits, self._device = limits, device
-        self.pictures: list[Picture] = []
-        self.results: Results | None = None
-        self.about, self.defaults = '', Settings()
+        self.images: list[ImageSource] = []
+        self.segmented: list[ImageSource] = []
+        self.description, self.defaults = '', SliderValues()
         self._segmenter: Segmenter | None = None
         self._loaded: tuple | None = None
-        # Of the picture and the k that were shown last.
+        # Of the image and the k that were shown last.
         self._stills: tuple[tuple[int, float], Stills] | None = None
         self._lock, self._door = threading.Lock(), threading.Lock()
 
-    # Pictures
+    # Images
 
     def add(self, content: bytes, name: str) -> None:
-        """Takes a file in."""
+        """Add an uploaded file. Args: as for :func:`~.limits.read_upload`."""
         with self._door:  # files arrive at the same time
-            if len(self.pictures) >= self.limits.images:
-                raise TPAError(f'There is room for {self.limits.images} pictures: remove some before you bring more.')
-            self.pictures.append(read_upload(content, name, self.limits))
+            if len(self.images) >= self.limits.images:
+                raise TPAError(f'At most {self.limits.images} images are possible. Remove some to upload others.')
+            self.images.append(read_upload(content, name, self.limits))
 
-    def take(self, example: Example) -> Wish:
-        """Takes the pictures of an example instead of those that are there. Returns what to segment them with."""
-        self.pictures = example.pictures()
-        return Wish(example.classes, example.background, backbone=MINIATURE)
+    def take(self, example: Example) -> FormValues:
+        """Replace all images by those of an example. Returns the form for it."""
+        self.images = example.sources()
+        return FormValues('\n'.join(example.classes), example.background, backbone=example.backbone)
 
     def clear(self) -> None:
-        """Removes all pictures."""
-        self.pictures = []
+        """Remove all images."""
+        self.images = []
 
     # Results
 
-    def segment(self, wish: Wish, report: Callable[[float], None] = lambda share: None) -> Results:
-        """Runs the networks on all pictures, which are the pool too.
+    def segment(self, form: FormValues, report: Callable[[float], None] = lambda share: None) -> list[ImageSource]:
+        """Run the models on all images, which are also the pool. Returns the images.
 
         Args:
-            wish: With what.
-            report: Told the share of the pictures that are done.
+            form: Classes and model.
+            report: Called with the share of the images that are done.
         """
-        pictures = list(self.pictures)
-        if not pictures:
-            raise TPAError('There are no pictures: drop some, or take an example.')
-        with self._lock, _NETWORKS:
-            segmenter = self._load(wish)
-            for number, picture in enumerate(pictures, start=1):
-                segmenter.adapt(picture)
-                report(number / len(pictures))
-            self.results, self._stills = segmenter.segment(pictures), None
-            return self.results
+        images = list(self.images)
+        if not images:
+            raise TPAError('No images. Drop some, or pick an example.')
+        with self._lock, _MODELS:
+            segmenter = self._load(form)
+            if [image.key for image in images] != [image.key for image in self.segmented]:
+                segmenter.clear_cache()
+            for number, image in enumerate(images, start=1):
+                segmenter.adapt(image)
+                report(number / len(images))
+            self.segmented, self._stills = images, None
+            return images
 
-    def _load(self, wish: Wish) -> Segmenter:
-        """The networks with an empty bank. What of them is loaded already stays."""
-        # The API takes the name of a config for a host too, and a config is a program.
-        if wish.host not in host_names() or wish.backbone not in BACKBONES:
-            raise TPAError(f'There is no host {wish.host!r} with the backbone {wish.backbone!r} on this page.')
-        classes = read_words(wish.words, wish.background, self.limits)
-        networks, words = (wish.host, wish.backbone), (classes, wish.background)
+    def _load(self, form: FormValues) -> Segmenter:
+        """Return a segmenter with an empty bank. Parts that are loaded already are used again."""
+        # The API also accepts a config as a host, and a config is a program.
+        if form.host not in host_names() or form.backbone not in BACKBONES:
+            raise TPAError(f'Unknown host {form.host!r} or backbone {form.backbone!r}. Choose from those on the page.')
+        names = read_classes(form.classes, form.background, self.limits)
+        model, classes = (form.host, form.backbone), (names, form.background)
         loaded, self._loaded = self._loaded, None
-        if loaded == (networks, words):
-            self._segmenter.forget()
-        elif loaded is not None and loaded[0] == networks:
-            self._segmenter = self._segmenter.with_classes(*words)
+        if loaded == (model, classes):
+            self._segmenter.reset_bank()
+        elif loaded is not None and loaded[0] == model:
+            self._segmenter = self._segmenter.with_classes(*classes)
         else:
-            self._segmenter = self.results = None  # two sets of networks may be more than there is memory
-            self._segmenter = Segmenter(
-                classes,
-                *networks,
-                background=wish.background,
-                device=self._device,
-                keep=self.limits.images,
-                progress=False,
-            )
-        self._loaded = networks, words
-        self._describe(wish)
+            self._segmenter, self.segmented = None, []  # two models may exceed the memory
+            self._segmenter = Segmenter(names, *model, background=form.background, device=self._device, progress=False)
+        self._loaded = model, classes
+        suite = catalog.load().backbones[form.backbone].suite
+        miniature = suite == 'miniature'
+        kind = 'Miniature weights, for synthetic scenes and few words' if miniature else 'Real weights'
+        self.description = f'{kind}: {self._segmenter.description}.'
+        fusion = self._segmenter.fusion
+        self.defaults = SliderValues(fusion.alpha, fusion.lambda_, self._segmenter.bank.rule.k)
         return self._segmenter
 
-    def _describe(self, wish: Wish) -> None:
-        segmenter = self._segmenter
-        # A note says why it is not the real networks.
-        miniature = bool(segmenter.note) or wish.backbone in _MINIATURES
-        kind = 'Miniature weights, which know painted scenes and few words' if miniature else 'Real weights'
-        self.about = f'{kind}: {segmenter.about}. {segmenter.note}'.strip()
-        fusion = segmenter.fusion
-        self.defaults = Settings(fusion.alpha, fusion.lambda_, segmenter.bank.rule.k)
-
-    def view(self, index: int, settings: Settings) -> View:
-        """A result with other settings: only the fusion is redone, and for ``k`` the bank."""
+    def view(self, index: int, sliders: SliderValues) -> View:
+        """Return an image with other settings: only the fusion is computed again, and for ``k`` the bank."""
         with self._lock:
-            found = self._found
-            index = min(index, len(found) - 1)
-            result = found[index].fuse(**asdict(settings))
-            if self._stills is None or self._stills[0] != (index, settings.k):
-                self._stills = (index, settings.k), stills_of(result)
+            segmenter = self._segmenter_in_use()
+            index = min(index, len(self.segmented) - 1)
+            image = self.segmented[index]
+            result = segmenter.segment_one(image, **asdict(sliders))
+            if self._stills is None or self._stills[0] != (index, sliders.k):
+                self._stills = (index, sliders.k), stills_of(result, segmenter.anchors(image, sliders.k))
             return view_of(result, self._stills[1])
 
-    @property
-    def _found(self) -> Results:
-        if self.results is None:
-            raise TPAError('There are no results yet: segment some pictures first.')
-        return self.results
+    def _segmenter_in_use(self) -> Segmenter:
+        if not self.segmented:
+            raise TPAError('No results yet. Segment some images first.')
+        return self._segmenter
 
     # Downloads
 
-    def archive(self, settings: Settings) -> bytes:
-        """A zip of what :meth:`Results.save` writes: labels, overlays, comparisons, areas. Names are our own."""
+    def archive(self, sliders: SliderValues) -> bytes:
+        """Return a zip of what ``Segmentations.save`` writes: labels, overlays, comparisons, areas."""
         with self._lock, tempfile.TemporaryDirectory() as folder:
-            self._found.fuse(**asdict(settings)).save(folder)
+            self._segmenter_in_use().segment(self.segmented, **asdict(sliders)).save(folder)
             buffer = io.BytesIO()
             with zipfile.ZipFile(buffer, 'w', zipfile.ZIP_DEFLATED) as archive:
                 for file in sorted(path for path in Path(folder).rglob('*') if path.is_file()):
                     archive.write(file, file.relative_to(folder).as_posix())
             return buffer.getvalue()
 
-    def bank(self, settings: Settings) -> bytes:
-        """The bank as a file, for tools/segment.py and :class:`~tpa_mmseg.Segmenter`."""
+    def bank(self, sliders: SliderValues) -> bytes:
+        """Return the bank as a file, for tools/segment.py and :class:`~tpa_mmseg.Segmenter`."""
         with self._lock, tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / 'bank.safetensors'
-            self._found[0].fuse(k=settings.k).bank.save(path)
+            self._segmenter_in_use().save_bank(path, sliders.k)
             return path.read_bytes()

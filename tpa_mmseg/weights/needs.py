@@ -10,8 +10,9 @@ import open_clip
 import timm
 from mmseg.registry import MODELS
 
+from ..catalog import sam_weights
 from ..errors import TPAError
-from .sources import SAM_FILES, Source, clip_source, own_file, sam_source, timm_source
+from .sources import Source, clip_source, own_file, sam_source, timm_source
 
 
 class Need(NamedTuple):
@@ -84,7 +85,7 @@ def _timm_source(encoder: Mapping, place: str) -> Source | None:
 
 def _sam_source(sam: Mapping) -> Source | None:
     model, checkpoint = sam.get('model', 'vit_b'), sam.get('checkpoint')
-    if checkpoint is None and isinstance(model, str) and model in SAM_FILES:
+    if checkpoint is None and isinstance(model, str) and sam_weights(model):
         return sam_source(model)
     return own_file(checkpoint, 'SAM') if checkpoint else None
 

@@ -14,27 +14,9 @@ import torch.hub
 from huggingface_hub.errors import EntryNotFoundError
 from open_clip.constants import HF_SAFE_WEIGHTS_NAME, HF_WEIGHTS_NAME
 
+from .. import catalog
 from ..errors import TPAError
 from .files import SUFFIXES, find, first_sentence, local_path, weights_dir
-
-# Name of a file -> its size in MB as the hub (of SAM: its authors) ships it, and its license.
-KNOWN = {
-    'ViT-B-16.openai': (599, 'MIT'),
-    'ViT-L-14.openai': (1711, 'MIT'),
-    'ViT-H-14.laion2b_s32b_b79k': (3945, 'MIT'),
-    'vit_base_patch14_dinov2.lvd142m': (346, 'Apache-2.0'),
-    'vit_base_patch14_reg4_dinov2.lvd142m': (346, 'Apache-2.0'),
-    'vit_base_patch8_224.dino': (343, 'Apache-2.0'),
-    'vit_base_patch16_224.dino': (343, 'Apache-2.0'),
-    'vit_base_patch16_224.mae': (343, 'CC-BY-NC-4.0'),
-    'samvit_base_patch16.sa1b': (359, 'Apache-2.0'),
-    'sam_vit_b_01ec64': (375, 'Apache-2.0'),
-    'sam_vit_l_0b3195': (1249, 'Apache-2.0'),
-    'sam_vit_h_4b8939': (2564, 'Apache-2.0'),
-}
-#: The files of SAM as its authors published them.
-SAM_FILES = {'vit_b': 'sam_vit_b_01ec64', 'vit_l': 'sam_vit_l_0b3195', 'vit_h': 'sam_vit_h_4b8939'}
-_SAM_URL = 'https://dl.fbaipublicfiles.com/segment_anything/{}.pth'
 
 
 @dataclass(frozen=True)
@@ -77,15 +59,15 @@ class Source:
     @property
     def megabytes(self) -> int | None:
         """Size of the file; None if it is not known."""
-        return KNOWN[self.names[0]][0] if self._is_known else None
+        return self._entry.megabytes
 
     @property
     def license(self) -> str:
-        return KNOWN[self.names[0]][1] if self._is_known else self.published_license
+        return self._entry.license or self.published_license
 
     @property
-    def _is_known(self) -> bool:
-        return bool(self.names) and self.names[0] in KNOWN
+    def _entry(self) -> catalog.WeightsFile:
+        return catalog.weights(self.names[0] if self.names else '')
 
     def locate(self) -> Path | None:
         """Returns the file on this machine: in the weights folder, or in the cache of the hub; None without one."""
@@ -170,7 +152,8 @@ def timm_source(name: str) -> Source:
 
 def sam_source(model: str) -> Source:
     """Returns the weights of SAM as its authors published them. Args: model: ``'vit_b'``, ``'vit_l'``, ``'vit_h'``."""
-    return Source(f'SAM {model}', (SAM_FILES[model],), url=_SAM_URL.format(SAM_FILES[model]))
+    file = catalog.sam_weights(model)
+    return Source(f'SAM {model}', (file.name,), url=file.url)
 
 
 def own_file(path: str | os.PathLike, model: str) -> Source:

@@ -3,7 +3,6 @@
 _base_ = 'naclip.py'
 model = dict(
     host=dict(
-        clip=_base_.backbones.vit_l14,
         templates=['a photo of a {}'],
         logit_scale=100,
         pamr_steps=0,

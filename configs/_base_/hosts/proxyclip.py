@@ -13,9 +13,3 @@ model = dict(
         slide_stride=112,
     )
 )
-# The encoders that may stand in for DINO, for ``model.host.proxy``.
-proxies = dict(
-    sam=dict(model='samvit_base_patch16.sa1b'),
-    mae=dict(model='vit_base_patch16_224.mae'),
-    dinov2=dict(model='vit_base_patch14_reg4_dinov2.lvd142m'),
-)

@@ -10,16 +10,16 @@ from mmseg.registry import MODELS
 from mmseg.structures import SegDataSample
 from torch import Tensor
 
-from ...core import RowSource, ScoreMap
+from ...core import ScoreMap
 from ...errors import TPAError
 from ...layers.resize import next_multiple, resize
 from ...options import options_of
 from ...sam.decoder import SAMDecoder
 from ...sam.encoder import SAMEncoder, SAMFeatures
-from ..batch import original_size, split_batch, unpad
+from ..batch import original_size
 from ..proxy_attention import mean_cosine, proxy_attention
 from ..proxy_host import ProxyHost
-from ..windows import as_map, run_batched
+from ..windows import Cut, as_map, run_on_windows
 from .correlation import correlate
 from .original_image import read_original, resize_pixels
 from .refinement import Refinement, refine
@@ -50,6 +50,8 @@ class Trident(ProxyHost):
         **kwargs: As for :class:`ProxyHost`.
     """
 
+    scores_single_windows = False
+
     def __init__(
         self,
         clip: dict,
@@ -75,7 +77,7 @@ class Trident(ProxyHost):
     def _check_windows(self) -> None:
         """Windows must lie on CLIP's patch grid, or they could not be spliced."""
         patch, proxy = self.tower.patch_size, self.proxy.patch
-        if self.sliding.multiple != 1:
+        if self.sliding.pad_to != 1:
             raise TPAError('Trident splices windows and cannot pad them: leave padding out.')
         if self.sliding.whole:
             return
@@ -87,24 +89,14 @@ class Trident(ProxyHost):
         if self.sliding.stride % patch:
             raise TPAError(f"slide_stride must be a multiple of CLIP's patch, {patch}, not {self.sliding.stride}.")
 
-    def score_maps(
-        self, inputs: Tensor | Sequence[Tensor], data_samples: Sequence[SegDataSample] | None = None
-    ) -> list[ScoreMap]:
-        pairs = [
-            (image if sample is None else unpad(image, sample.metainfo), sample)
-            for image, sample in split_batch(inputs, data_samples)
-        ]
-        fitted = [self.fit(image) for image, _ in pairs]
-        windows = [self.sliding.cut(image) for image in fitted]
-        maps = iter(run_batched(self.window_maps, [w for cut in windows for w in cut], self.windows_per_call))
-        with torch.autocast(self.text_features.device.type, enabled=False):
-            return [
-                self._score_map(image, sample, self.splice([next(maps) for _ in cut], tuple(fit.shape[-2:])))
-                for (image, sample), fit, cut in zip(pairs, fitted, windows, strict=True)
-            ]
+    def score_windows(self, windows: list[list[Tensor]]) -> list[list[Tensor]]:
+        """Runs CLIP and the proxy. Returns what :meth:`window_maps` gives for each window; scores follow later."""
+        return run_on_windows(self.window_maps, windows, self.windows_per_call)
 
-    def _score_map(self, image: Tensor, sample: SegDataSample | None, canvas: Tensor) -> ScoreMap:
-        """The class probabilities of one image. Args: image (3, H, W); its sample; canvas (D, h, w)."""
+    def _score_map(self, cut: Cut, maps: list[Tensor]) -> ScoreMap:
+        """The class probabilities of one image. Args: cut; maps: of its windows, from :meth:`window_maps`."""
+        image, sample = cut.image, cut.sample
+        canvas = self.splice(maps, self.fitted_size(tuple(image.shape[-2:])))
         size = original_size(image, sample)
         pixels = self.sam_image(image, sample, size)
         refining = self.refinement is not None
@@ -118,13 +110,18 @@ class Trident(ProxyHost):
         return refine(coarse, whole, self.decoder, self.refinement)
 
     def fit(self, image: Tensor) -> Tensor:
-        """Brings a (3, H, W) image to whole patches, and to at least one window, unless its patches are whole."""
-        patch, size = self.tower.patch_size, image.shape[-2:]
+        """Resizes a (3, H, W) image to whole patches, and to at least one window, unless its patches are whole."""
+        size = tuple(image.shape[-2:])
+        target = self.fitted_size(size)
+        return image if target == size else resize(image[None].float(), target)[0]
+
+    def fitted_size(self, size: tuple[int, int]) -> tuple[int, int]:
+        """Height and width of an image after :meth:`fit`."""
+        patch = self.tower.patch_size
         if not any(side % patch for side in size):
-            return image
+            return size
         scale = next_multiple(max(size), patch) / max(size)
-        target = tuple(max(next_multiple(int(side * scale), patch), self.sliding.crop) for side in size)
-        return resize(image[None].float(), target)[0]
+        return tuple(max(next_multiple(int(side * scale), patch), self.sliding.crop) for side in size)
 
     def window_maps(self, images: Tensor) -> Tensor:
         """(B, 3, h, w) windows -> (B, D + P, gh, gw): CLIP's values on the proxy's grid, and the proxy's features."""
@@ -202,10 +199,10 @@ class Trident(ProxyHost):
             return as_map(self.tower.project(whole.flatten(1).T[None]), tuple(whole.shape[1:]))
 
     def features(self, images: Tensor) -> Tensor:
-        raise TPAError('Trident has no features of single windows: ask for score_maps.')
+        raise TPAError('Trident has no features of single windows: call score_maps.')
 
-    def assemble(self, maps: list[Tensor], image: Tensor, size: tuple[int, int]) -> Tensor | RowSource:
-        return self._refine(maps[0], image, size) if self.pamr_steps else maps[0]
+    def stitch(self, maps: list[Tensor], network: tuple[int, int], size: tuple[int, int]) -> Tensor:
+        return maps[0]  # windows are spliced before they are compared with text
 
     def settings(self) -> dict:
         return {

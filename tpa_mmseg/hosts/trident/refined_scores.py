@@ -60,6 +60,14 @@ class RefinedScores(ScoreMap):
                 winner[top:bottom] = best_class(self.log_band(top, bottom))[1]
         self.rule = RefinedRule(coarse.rule.prob_thd, own=own, winner=winner)
 
+    @property
+    def nbytes(self) -> int:
+        held = (self.maps, self.failed, self.refined, self.rule.own, self.rule.winner)
+        return self.coarse.nbytes + sum(tensor.nbytes for tensor in held)
+
+    def release(self) -> None:
+        self.coarse.release()  # the masks come from a network and stay
+
     def log_and_mass(self, top: int, bottom: int, with_mass: bool) -> tuple[Tensor, Tensor | None]:
         refined = self.refined[top:bottom]
         failed = self.failed[top:bottom] & refined
@@ -84,6 +92,13 @@ class CoarseScores:
     def __init__(self, scores: ScoreMap) -> None:
         self.scores = scores
         self.shape, self.device = (scores.num_classes, *scores.size), scores.device
+
+    @property
+    def nbytes(self) -> int:
+        return self.scores.nbytes
+
+    def release(self) -> None:
+        self.scores.release()
 
     def rows(self, top: int, bottom: int) -> Tensor:
         return unnormalized(*self.scores.log_and_mass(top, bottom, True))

@@ -15,15 +15,15 @@ from . import chosen
 def main(args: argparse.Namespace) -> None:
     filters = args.host, args.backbone, args.dataset
     names = chosen(args.experiment)
-    views = [view(run, args.work_dir) for name in names for run in plan(name, args.world, *filters)]
+    views = [view(run, args.work_dir) for name in names for run in plan(name, args.suite, *filters)]
     found = compare_all(views)
     outside = [comparison for comparison in found if not comparison.within(args.tolerance)]
     if outside:
         rows = [
-            [c.run.experiment, c.run.name, c.variant or '', c.quantity, c.ours, c.paper, signed(c.difference)]
+            [c.run.experiment, c.run.name, c.setting or '', c.quantity, c.ours, c.paper, signed(c.difference)]
             for c in outside
         ]
-        print_table(['Experiment', 'Run', 'Variant', 'Number', 'Ours', 'Paper', 'Difference'], rows)
+        print_table(['Experiment', 'Run', 'Setting', 'Number', 'Ours', 'Paper', 'Difference'], rows)
     done = sum(view.state is State.DONE for view in views)
     failed = [view for view in views if view.state is State.FAILED]
     print(

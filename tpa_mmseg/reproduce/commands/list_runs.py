@@ -19,7 +19,7 @@ def main(args: argparse.Namespace) -> None:
 
 
 def _runs(name: str, args: argparse.Namespace) -> list:
-    return plan(name, args.world, args.host, args.backbone, args.dataset)
+    return plan(name, args.suite, args.host, args.backbone, args.dataset)
 
 
 def experiment_table(args: argparse.Namespace) -> str:
@@ -38,5 +38,5 @@ def run_table(args: argparse.Namespace) -> str:
     for name in chosen(args.experiment):
         for run in _runs(name, args):
             found = view(run, args.work_dir)
-            rows.append([name, run.name, len(run.variants), found.state.value, found.error or ''])
-    return render(['Experiment', 'Run', 'Variants', 'State', 'Why'], rows)
+            rows.append([name, run.name, len(run.settings), found.state.value, found.error or ''])
+    return render(['Experiment', 'Run', 'Settings', 'State', 'Why'], rows)

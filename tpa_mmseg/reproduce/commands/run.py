@@ -13,7 +13,7 @@ from ...engine.config import parse_options
 from ...errors import TPAError
 from ..board import Board
 from ..estimate import Estimator, duration
-from ..experiments import planned_images, world_of
+from ..experiments import planned_images, suite_of
 from ..layout import RunFolder, RunView, State, view
 from ..runs import Run
 from ..slurm import batch_of_this_job, script, submit
@@ -25,7 +25,7 @@ from . import chosen
 def main(args: argparse.Namespace) -> None:
     task = Task(
         experiments=tuple(chosen(args.experiment)),
-        world=args.world,
+        suite=args.suite,
         work_dir=args.work_dir,
         batch=batch_of_this_job() or uuid.uuid4().hex[:12],
         hosts=tuple(args.host),
@@ -64,7 +64,7 @@ def _refuse_other_settings(views: list[RunView], cfg_options: dict) -> None:
 
 def _work_here(args: argparse.Namespace, task: Task, todo: list[Run], stale: list[RunFolder], planned: int) -> None:
     environments = worker_environments(args.gpus, args.processes)
-    estimator = Estimator(task.world, task.work_dir)
+    estimator = Estimator(task.suite, task.work_dir)
     if args.dry_run:
         print(_plan_table(task, todo, estimator))
     done = planned - len(todo)
@@ -106,7 +106,7 @@ def _conclude(task: Task, runs: list[Run], supervisors: list[Supervisor]) -> Non
         if folder.state() is State.FAILED and any(supervisor.had(folder) for supervisor in supervisors)
     ]
     done = sum(folder.state() is State.DONE for folder in folders)
-    print(f'{done} of {len(runs)} runs done, {len(failed)} failed; results are in {task.work_dir / task.world}.')
+    print(f'{done} of {len(runs)} runs done, {len(failed)} failed; results are in {task.work_dir / task.suite}.')
     for folder in failed:
         print(f'failed: {folder.path.relative_to(task.work_dir)}: {folder.progress().error}', file=sys.stderr)
     if failed:
@@ -121,14 +121,14 @@ def _plan_table(task: Task, runs: list[Run], estimator: Estimator) -> str:
             [
                 run.experiment,
                 run.name,
-                '/'.join(world_of(task.world).config(run).parts[-2:]),
-                len(run.variants),
+                '/'.join(suite_of(task.suite).config(run).parts[-2:]),
+                len(run.settings),
                 planned_images(run),
                 RunFolder.of(run, task.work_dir).state().value,
                 'unknown' if seconds is None else duration(seconds),
             ]
         )
-    return render(['Experiment', 'Run', 'Config', 'Variants', 'Images', 'State', 'Estimate'], rows)
+    return render(['Experiment', 'Run', 'Config', 'Settings', 'Images', 'State', 'Estimate'], rows)
 
 
 def _use_slurm(args: argparse.Namespace, task: Task, todo: list[Run], stale: list[RunFolder]) -> None:
@@ -136,7 +136,7 @@ def _use_slurm(args: argparse.Namespace, task: Task, todo: list[Run], stale: lis
         print('All runs are done: there is nothing to submit.')
         return
     name = '-'.join(task.experiments) if len(task.experiments) < 4 else 'all'
-    folder = task.work_dir / task.world / 'slurm'
+    folder = task.work_dir / task.suite / 'slurm'
     text = script(name, len(todo), args.gpus, _task_arguments(task), folder, args.slurm_options)
     if args.dry_run:
         print(text, end='')
@@ -150,7 +150,7 @@ def _use_slurm(args: argparse.Namespace, task: Task, todo: list[Run], stale: lis
 
 def _task_arguments(task: Task) -> list[str]:
     """Arguments of this command for one task of a job array."""
-    arguments = ['run', *task.experiments, '--world', task.world, '--work-dir', str(task.work_dir.resolve())]
+    arguments = ['run', *task.experiments, '--suite', task.suite, '--work-dir', str(task.work_dir.resolve())]
     for option, values in (('--host', task.hosts), ('--backbone', task.backbones), ('--dataset', task.benchmarks)):
         arguments += [option, *values] if values else []
     arguments += ['--limit', '1']

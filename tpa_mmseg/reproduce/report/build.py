@@ -11,12 +11,10 @@ from ...version import __version__
 from ..estimate import duration
 from ..layout import WORK_DIR, RunView, State, collect
 from ..reference import TOLERANCE, compare_all
-from ..worlds import WORLDS
+from ..suite import SUITES
 from .document import Part, Report
 from .sections import build_sections
 
-_PAPER = 'The benchmarks of the paper'
-_OTHERS = {'miniature': 'The miniature world'}
 _INCOMPARABLE = (
     'These numbers are of a small painted world and tiny networks made for it. They show that every experiment runs '
     "from end to end, and what TPA does there. They are not the paper's benchmarks: no number of the paper stands "
@@ -25,20 +23,20 @@ _INCOMPARABLE = (
 
 
 def build_report(
-    work_dir: Path = WORK_DIR, worlds: Sequence[str] | None = None, tolerance: float = TOLERANCE
+    work_dir: Path = WORK_DIR, suites: Sequence[str] | None = None, tolerance: float = TOLERANCE
 ) -> Report:
     """Reads all results.
 
     Args:
         work_dir: Where the runs are.
-        worlds: Names of worlds; by default the paper's, and every other in which something was started.
+        suites: Names of suites; by default the paper's, and every other in which something was started.
         tolerance: How far a number may be from the paper's, in points of mIoU.
     """
-    found = {name: collect(name, work_dir) for name in worlds or WORLDS}
+    found = {name: collect(name, work_dir) for name in suites or SUITES}
     parts = tuple(
         _part(name, views, tolerance)
         for name, views in found.items()
-        if worlds or name == 'paper' or any(view.state is not State.WAITING for view in views)
+        if suites or name == 'paper' or any(view.state is not State.WAITING for view in views)
     )
     made = f'Made by tpa_mmseg {__version__} on {datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC'
     return Report(parts, tolerance, made)
@@ -46,10 +44,9 @@ def build_report(
 
 def _part(name: str, views: list[RunView], tolerance: float) -> Part:
     comparable = name == 'paper'
-    title = _PAPER if comparable else _OTHERS.get(name, f'The world "{name}"')
     notes = [_comparison(views, tolerance)] if comparable else [_INCOMPARABLE]
     notes += _machines(views)
-    return Part(name, title, tuple(notes), comparable, build_sections(WORLDS[name], views, tolerance))
+    return Part(name, SUITES[name].title, tuple(notes), comparable, build_sections(SUITES[name], views, tolerance))
 
 
 def _comparison(views: list[RunView], tolerance: float) -> str:

@@ -22,7 +22,7 @@ def scored_classes(subject: Subject) -> dict[str, tuple[RunView, VariantResult]]
         full = view.result.variant('full') if view.state is State.DONE else None
         if full is not None and full.per_class:
             found.setdefault(view.run.benchmark, (view, full))
-    return {name: found[name] for name in subject.world.benchmarks if name in found}
+    return {name: found[name] for name in subject.suite.benchmarks if name in found}
 
 
 def class_views(subject: Subject) -> list[RunView]:
@@ -31,9 +31,7 @@ def class_views(subject: Subject) -> list[RunView]:
         view
         for experiment in _SOURCES
         for view in subject.everything
-        if view.run.experiment == experiment
-        and (view.run.host, view.run.backbone) == subject.world.ablation_host
-        and not (view.run.proxy or view.run.plugin or view.run.protocol)
+        if view.run.experiment == experiment and view.run.row == subject.suite.ablation
     ]
 
 

@@ -232,17 +232,17 @@ class Section:
 
 @dataclass(frozen=True)
 class Part:
-    """One world.
+    """One suite.
 
     Args:
-        world: Its name on the command line.
+        suite: Its name on the command line.
         title: Its name for people.
         notes: What its numbers are, and are not.
         comparable: Whether the paper has numbers for it.
         sections: The experiments.
     """
 
-    world: str
+    suite: str
     title: str
     notes: tuple[str, ...]
     comparable: bool
@@ -250,8 +250,8 @@ class Part:
 
     @property
     def badge(self) -> str:
-        """A mark for everything of a world that is not the paper's; empty for the paper's."""
-        return '' if self.comparable else f'{self.world} world'
+        """A mark for everything of a suite that is not the paper's; empty for the paper's."""
+        return '' if self.comparable else f'{self.suite} suite'
 
 
 @dataclass(frozen=True)

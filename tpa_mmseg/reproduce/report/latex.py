@@ -34,7 +34,7 @@ def latex_text(table: Table, badge: str, tolerance: float) -> str:
 
     Args:
         table: The table.
-        badge: What the caption has to say about the world of the numbers; empty for the paper's.
+        badge: What the caption has to say about the suite of the numbers; empty for the paper's.
         tolerance: For the caption, where a cell is marked.
     """
     caption = escape(table.caption) + '.'

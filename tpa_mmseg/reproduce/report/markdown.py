@@ -29,7 +29,7 @@ def _section(part: Part, section: Section, out: Path) -> list[str]:
     blocks = [f'### {section.title}{badge}', f'{_sentence(section.about)} {_sentence(section.progress)}']
     blocks += section.notes
     blocks += [f'- failed: `{run}`: {error}' for run, error in section.failures]
-    blocks += [f'![{figure.caption}](figures/{part.world}/{figure.name}.svg)' for figure in section.figures]
+    blocks += [f'![{figure.caption}](figures/{part.suite}/{figure.name}.svg)' for figure in section.figures]
     for table in section.tables:
         drawn = _table(table)
         if table.folded:

@@ -19,7 +19,7 @@ _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-
 def page_text(report: Report) -> str:
     """The page."""
     parts = '\n'.join(_part(part) for part in report.parts)
-    links = ''.join(f'<a href="#{part.world}">{escape(part.title)}</a>' for part in report.parts)
+    links = ''.join(f'<a href="#{part.suite}">{escape(part.title)}</a>' for part in report.parts)
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -58,7 +58,7 @@ def _part(part: Part) -> str:
     sections = '\n'.join(_section(part, section) for section in part.sections)
     kind = 'comparable' if part.comparable else 'incomparable'
     return (
-        f'<section class="part {kind}" id="{part.world}"><h2>{escape(part.title)}</h2><div class="notes">{notes}</div>'
+        f'<section class="part {kind}" id="{part.suite}"><h2>{escape(part.title)}</h2><div class="notes">{notes}</div>'
         f'{_overview(part)}{sections}</section>'
     )
 
@@ -70,7 +70,7 @@ def _overview(part: Part) -> str:
         done = 100 * section.states[State.DONE] / max(1, section.total)
         failed = 100 * section.states[State.FAILED] / max(1, section.total)
         items.append(
-            f'<li><a href="#{part.world}-{section.name}"><b>{escape(section.title)}</b>'
+            f'<li><a href="#{part.suite}-{section.name}"><b>{escape(section.title)}</b>'
             f'<span class="bar"><i style="width:{done:.1f}%"></i><i class="failed" style="width:{failed:.1f}%"></i>'
             f'</span><small>{escape(section.progress)}</small></a></li>'
         )
@@ -93,7 +93,7 @@ def _section(part: Part, section: Section) -> str:
     ]
     opened = ' open' if section.started else ''
     return (
-        f'<details class="section" id="{part.world}-{section.name}"{opened}><summary><h3>{escape(section.title)}{badge}'
+        f'<details class="section" id="{part.suite}-{section.name}"{opened}><summary><h3>{escape(section.title)}{badge}'
         f'</h3><span>{escape(section.about)} · {escape(section.progress)}</span></summary>{"".join(content)}</details>'
     )
 

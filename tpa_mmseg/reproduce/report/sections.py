@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from ...catalog import paper
 from ..experiments import EXPERIMENTS
 from ..layout import RunView, State
-from ..worlds import World
+from ..suite import Suite
 from .classes import class_figures, class_tables, class_views, scored_classes
 from .cost import cost_table, machines, timing_table
 from .curves import gain_figure, repetition_figures
@@ -27,12 +27,12 @@ _CHOICES = {
 }
 
 
-def build_sections(world: World, views: Sequence[RunView], tolerance: float) -> tuple[Section, ...]:
+def build_sections(suite: Suite, views: Sequence[RunView], tolerance: float) -> tuple[Section, ...]:
     """A section for each experiment, and one about classes after the main table."""
     sections = []
     for name, experiment in EXPERIMENTS.items():
         mine = tuple(view for view in views if view.run.experiment == name)
-        subject = Subject(world, mine, tolerance, tuple(views))
+        subject = Subject(suite, mine, tolerance, tuple(views))
         if mine:
             states = Counter(view.state for view in mine)
             failures = tuple((view.run.name, view.error or '') for view in mine if view.state is State.FAILED)
@@ -161,12 +161,12 @@ def _pictures(subject: Subject) -> Content:
 
 def _classes(subject: Subject) -> Section:
     """Gain of each class, from the runs of other experiments."""
-    host, backbone = subject.world.ablation_host
     found = scored_classes(subject)
     planned = {view.run.benchmark for view in class_views(subject)}
     states = Counter({State.DONE: len(found), State.WAITING: len(planned) - len(found)})
     pointing = ('Point at a dot, or touch it, to see its class. The tables have the same numbers.',) if found else ()
-    name = f'{subject.world.hosts[host]} {subject.world.backbones[backbone]}'
+    row = subject.suite.ablation
+    name = f'{subject.suite.hosts[row.host]} {subject.suite.backbones[row.backbone]}'
     return Section(
         'classes',
         'Gain of each class',
@@ -187,15 +187,15 @@ def _partial(subject: Subject, views: Sequence[RunView]) -> tuple[str, ...]:
     return (f'Not made with the number of images that is planned: {", ".join(found[:_NAMED])}{more}.',)
 
 
-def _averages(subject: Subject, prefix: str) -> tuple[str, ...]:
+def _averages(subject: Subject, experiment: str) -> tuple[str, ...]:
     """Says which of the paper's printed averages are not the mean of their row, which is what ours stands beside."""
     if not subject.comparable:
         return ()
+    rows = {str(view.run.row) for view in subject.views} | {entry.key for entry in entries(subject.views)}
     found = [
-        f'{", ".join(str(value) for value in entry["row"].values())}: {entry["printed"]} instead of '
-        f'{entry["mean_of_cells"]}'
-        for entry in paper.tables()['printed_averages_that_differ_from_the_mean_of_their_cells']
-        if entry['table'].startswith(prefix) and entry['row'].get('method', 'base') in ('base', 'tpa')
+        f'{entry["key"]}: {entry["printed"]} instead of {entry["mean"]}'
+        for entry in paper.tables()['averages_that_differ_from_the_mean']
+        if entry['table'] == experiment and entry['key'] in rows
     ]
     if not found:
         return ()

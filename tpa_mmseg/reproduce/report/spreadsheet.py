@@ -8,11 +8,11 @@ import io
 from .document import Table
 
 
-def csv_text(table: Table, world: str) -> str:
-    """The table, with the world that its numbers are of in the first column."""
+def csv_text(table: Table, suite: str) -> str:
+    """The table, with the suite that its numbers are of in the first column."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator='\n')
-    writer.writerow(['World', *table.columns])
+    writer.writerow(['Suite', *table.columns])
     for row in table.rows:
-        writer.writerow([world, *('' if cell.value is None else cell.value for cell in row)])
+        writer.writerow([suite, *('' if cell.value is None else cell.value for cell in row)])
     return out.getvalue()

@@ -1,4 +1,4 @@
-"""What a section is about: the runs of an experiment in a world, with names for people and the paper's numbers."""
+"""What a section is about: the runs of an experiment in a suite, with names for people and the paper's numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..layout import RunView, State
 from ..reference import Reference, reference
 from ..results import VariantResult
 from ..runs import Run
-from ..worlds import World
+from ..suite import Suite
 from .document import STATE_WORDS
 
 Key = TypeVar('Key', bound=Hashable)
@@ -22,21 +22,21 @@ class Subject:
     """An experiment as it stands.
 
     Args:
-        world: The world.
+        suite: The suite.
         views: Its runs, in the order of the paper.
         tolerance: How far a number may be from the paper's, in points of mIoU.
-        everything: The runs of all experiments of the world.
+        everything: The runs of all experiments of the suite.
     """
 
-    world: World
+    suite: Suite
     views: tuple[RunView, ...]
     tolerance: float
     everything: tuple[RunView, ...]
 
     @property
     def comparable(self) -> bool:
-        """Whether the paper is about this world."""
-        return self.world.name == 'paper'
+        """Whether the paper is about this suite."""
+        return self.suite.name == 'paper'
 
     @property
     def done(self) -> list[RunView]:
@@ -55,23 +55,18 @@ class Subject:
 
     def host(self, run: Run) -> str:
         """The host of a run with what changes it."""
-        name = self.world.hosts.get(run.host, run.host)
-        if run.proxy:
-            name += f' ({self.world.proxies.get(run.proxy, run.proxy)})'
-        if run.protocol == 'mlmp_224':
-            name += ' at 224'
-        return f'{name} + {run.plugin.upper()}' if run.plugin else name
+        return self.suite.hosts[run.row.host] + self.suite.variants.get(run.row.variant, '')
 
     def backbone(self, run: Run) -> str:
-        return self.world.backbones.get(run.backbone, run.backbone)
+        return self.suite.backbones[run.row.backbone]
 
     def benchmark(self, run: Run) -> str:
-        return self.world.benchmarks.get(run.benchmark, run.benchmark)
+        return self.suite.benchmarks[run.benchmark]
 
     def benchmarks(self) -> list[str]:
-        """The benchmarks of the runs, in the order of the world."""
+        """The benchmarks of the runs, in the order of the suite."""
         used = {view.run.benchmark for view in self.views}
-        return [name for name in self.world.benchmarks if name in used]
+        return [name for name in self.suite.benchmarks if name in used]
 
 
 @dataclass(frozen=True)
@@ -84,7 +79,7 @@ class Entry:
         title: Its name for people.
         base: mIoU of the host alone.
         found: What the variant scored.
-        paper: What the paper prints; empty for worlds that it is not about.
+        paper: What the paper prints; empty for suites that it is not about.
     """
 
     view: RunView
@@ -109,10 +104,10 @@ def entries(views: Sequence[RunView]) -> list[Entry]:
     for view in views:
         result = view.result
         base = None if result is None or result.host is None else result.host.mIoU
-        for variant in view.run.variants:
-            scored = None if result is None else result.variant(variant.key)
-            printed = reference(view.run, variant.key)
-            found.append(Entry(view, variant.key, variant.title, base, scored, printed))
+        for setting in view.run.settings:
+            scored = None if result is None else result.variant(setting.key)
+            printed = reference(view.run, setting.key)
+            found.append(Entry(view, setting.key, setting.title, base, scored, printed))
     return found
 
 

@@ -46,7 +46,7 @@ def variant_table(subject: Subject, name: str, caption: str) -> Table:
 
 
 def _titles(subject: Subject, columns: Sequence[str]) -> list[str]:
-    titles = [subject.world.benchmarks[column] for column in columns]
+    titles = [subject.suite.benchmarks[column] for column in columns]
     return [*titles, 'Average'] if len(columns) > 1 else titles
 
 
@@ -90,7 +90,7 @@ def _average(subject: Subject, line: Sequence[Entry], quantity: str, digits: int
 
 def number_table(subject: Subject, name: str) -> Table:
     """One row for every variant of every run: base, TPA, gain, the paper's, and the differences."""
-    several = any(len(view.run.variants) > 1 for view in subject.views)
+    several = any(len(view.run.settings) > 1 for view in subject.views)
     labels: dict[str, Callable[[Entry], Cell]] = {
         'Host': lambda entry: word(subject.host(entry.view.run)),
         'Backbone': lambda entry: word(subject.backbone(entry.view.run)),

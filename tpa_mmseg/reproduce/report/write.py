@@ -19,22 +19,22 @@ from .spreadsheet import csv_text
 def write_report(
     out: Path | None = None,
     work_dir: Path = WORK_DIR,
-    worlds: Sequence[str] | None = None,
+    suites: Sequence[str] | None = None,
     tolerance: float = TOLERANCE,
 ) -> list[Path]:
-    """Writes ``report.html``, ``report.md``, ``tables/<world>/*.csv|tex`` and ``figures/<world>/*.svg``.
+    """Writes ``report.html``, ``report.md``, ``tables/<suite>/*.csv|tex`` and ``figures/<suite>/*.svg``.
 
     Args:
         out: Folder to write to; by default ``report`` in the folder of runs.
         work_dir: Where the runs are.
-        worlds: Names of worlds; by default the paper's, and every other in which something was started.
+        suites: Names of suites; by default the paper's, and every other in which something was started.
         tolerance: How far a number may be from the paper's, in points of mIoU, without being marked.
 
     Returns:
         The files, the page first.
     """
     out = Path(work_dir) / 'report' if out is None else Path(out)
-    report = build_report(Path(work_dir), worlds, tolerance)
+    report = build_report(Path(work_dir), suites, tolerance)
     written = []
     for name, text in _files(report, out):
         with atomic_write(out / name, 'w') as file:
@@ -51,8 +51,8 @@ def _files(report: Report, out: Path) -> Iterator[tuple[str, str]]:
         for section in part.sections:
             for table in section.tables:
                 if table.latex:
-                    yield f'tables/{part.world}/{table.name}.tex', latex_text(table, part.badge, report.tolerance)
+                    yield f'tables/{part.suite}/{table.name}.tex', latex_text(table, part.badge, report.tolerance)
                 if table.csv:
-                    yield f'tables/{part.world}/{table.name}.csv', csv_text(table, part.world)
+                    yield f'tables/{part.suite}/{table.name}.csv', csv_text(table, part.suite)
             for figure in section.figures:
-                yield f'figures/{part.world}/{figure.name}.svg', figure.plot.svg_file()
+                yield f'figures/{part.suite}/{figure.name}.svg', figure.plot.svg_file()

@@ -1,4 +1,0 @@
-"""ClearCLIP + FSA with the tiny CLIP with patches of 8 on the miniature world."""
-
-_base_ = 'clearclip_mini-b8.py'
-model = dict(host=dict(plugin=dict(type='FSA', sharpness=3.0)))

@@ -1,4 +1,0 @@
-"""ProxyCLIP + FSA with the tiny CLIP with patches of 8 on the miniature world."""
-
-_base_ = 'proxyclip_mini-b8.py'
-model = dict(host=dict(plugin=dict(type='FSA', sharpness=3.0)))

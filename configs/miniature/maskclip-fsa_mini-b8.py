@@ -1,0 +1,4 @@
+"""MaskCLIP + FSA with CLIP Mini-B/8 on Miniature."""
+
+_base_ = 'maskclip_mini-b8.py'
+model = dict(host=dict(plugin=dict(type='FSA', sharpness=3.0)))

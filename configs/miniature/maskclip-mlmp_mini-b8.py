@@ -1,0 +1,4 @@
+"""MaskCLIP + MLMP with CLIP Mini-B/8 on Miniature."""
+
+_base_ = 'maskclip_mini-b8.py'
+model = dict(host=dict(_delete_=True, type='MLMP', host=_base_.model.host))

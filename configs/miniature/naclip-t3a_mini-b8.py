@@ -1,0 +1,4 @@
+"""NACLIP + T3A with CLIP Mini-B/8 on Miniature."""
+
+_base_ = 'naclip_mini-b8.py'
+model = dict(host=dict(_delete_=True, type='T3A', host=_base_.model.host))

@@ -1,0 +1,4 @@
+"""SCLIP + FSA with CLIP Mini-B/8 on Miniature."""
+
+_base_ = 'sclip_mini-b8.py'
+model = dict(host=dict(plugin=dict(type='FSA', sharpness=3.0)))

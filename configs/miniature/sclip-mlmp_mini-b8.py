@@ -1,0 +1,4 @@
+"""SCLIP + MLMP with CLIP Mini-B/8 on Miniature."""
+
+_base_ = 'sclip_mini-b8.py'
+model = dict(host=dict(_delete_=True, type='MLMP', host=_base_.model.host))

@@ -1,0 +1,68 @@
+"""The tables of the docs that list the catalog, between the marks ``<!-- name -->`` and ``<!-- end of name -->``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tpa_mmseg.catalog import Catalog
+
+from .index import ROOT, SUITE
+
+_DOCS = ROOT / 'docs'
+
+
+def docs_texts(catalog: Catalog) -> dict[Path, str]:
+    """Path -> text of the pages with their tables filled in."""
+    tables = {
+        'configs.md': {'names': _names(catalog), 'variants': _variants(catalog)},
+        'data.md': {'weights': _weights(catalog)},
+    }
+    return {_DOCS / page: _fill((_DOCS / page).read_text(encoding='utf-8'), found) for page, found in tables.items()}
+
+
+def _fill(text: str, tables: dict[str, str]) -> str:
+    for name, table in tables.items():
+        begin, end = f'<!-- {name} -->', f'<!-- end of {name} -->'
+        if text.count(begin) != 1 or text.count(end) != 1:
+            raise ValueError(f'The page needs the marks {begin} and {end}, once each.')
+        text = re.sub(f'{begin}.*?{end}', lambda _, t=f'{begin}\n{table}{end}': t, text, flags=re.DOTALL)
+    return text
+
+
+def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    return ''.join(f'| {" | ".join(row)} |\n' for row in (columns, ('---',) * len(columns), *rows))
+
+
+def _code(names) -> str:
+    return ', '.join(f'`{name}`' for name in names)
+
+
+def _names(catalog: Catalog) -> str:
+    parts = {
+        'host': dict.fromkeys(c.host.name for c in catalog.combinations(SUITE)),
+        'backbone': [name for name, entry in catalog.backbones.items() if entry.suite == SUITE],
+        'benchmark': [name for name, entry in catalog.benchmarks.items() if entry.suite == SUITE],
+    }
+    return _table(('part of the name', 'values'), [(part, _code(names)) for part, names in parts.items()])
+
+
+def _variants(catalog: Catalog) -> str:
+    rows = []
+    for variant in catalog.variants.values():
+        hosts = [host.name for host in catalog.hosts.values() if variant.name in host.variants]
+        rows.append((f'`-{variant.name}`', f'host{variant.title}', _code(hosts)))
+    return _table(('variant', 'title in tables', 'hosts'), rows)
+
+
+def _weights(catalog: Catalog) -> str:
+    rows = [
+        (
+            file.title,
+            f'`{file.name}{Path(file.url).suffix if file.url else ".safetensors"}`',
+            f'{file.megabytes} MB' if file.megabytes < 1000 else f'{file.megabytes / 1000:.1f} GB',
+            file.license,
+        )
+        for file in catalog.weights.values()
+    ]
+    return _table(('model', 'file in the weights folder', 'size', 'license'), rows)
