@@ -176,8 +176,8 @@ def test_missing_weights_say_which_file_to_download(weights_folder: Path) -> Non
         ({'model': tiny_clip(), 'precision': 'half'}, "one of float32, float16, bfloat16, not 'half'"),
         ({'model': tiny_clip(), 'quick_gelu': 'yes'}, "one of None, True, False, not 'yes'"),
         ({'model': {'embed_dim': 3}}, r'Missing in clip\.model: vision_cfg, text_cfg'),
-        ({'name': 'ViT-B-16'}, r'unknown option name\. Options: model, pretrained, precision, quick_gelu'),
-        ({'pretrained': 'openai'}, 'Wrong clip entry: model is missing'),
+        ({'name': 'ViT-B-16'}, r"clip has no option 'name'\. Options: model, pretrained, precision, quick_gelu"),
+        ({'pretrained': 'openai'}, 'clip has no model: set one'),
     ],
 )
 def test_wrong_clip_entries_are_refused_with_a_sentence(clip: dict, sentence: str) -> None:

@@ -35,13 +35,13 @@ def test_odd_images_become_eight_bit_color(tmp_path, shape, dtype):
 
 
 def test_a_missing_image_is_named(tmp_path):
-    with pytest.raises(TPAError, match=r'missing\.png cannot be read'):
+    with pytest.raises(TPAError, match=r'Cannot read image .*missing\.png'):
         load(tmp_path / 'missing.png')
 
 
 def test_a_file_that_is_no_image_is_named(tmp_path):
     (tmp_path / 'text.png').write_text('no image', encoding='utf-8')
-    with pytest.raises(TPAError, match=r'text\.png is truncated or not an image'):
+    with pytest.raises(TPAError, match=r'Cannot decode image .*text\.png \(truncated or not an image\)'):
         load(tmp_path / 'text.png')
 
 
@@ -55,7 +55,7 @@ def test_half_a_jpeg_is_named_rather_than_filled_with_grey(tmp_path):
     cv2.imwrite(str(tmp_path / 'half.jpg'), image((64, 64, 3)))
     data = (tmp_path / 'half.jpg').read_bytes()
     (tmp_path / 'half.jpg').write_bytes(data[: len(data) // 2])
-    with pytest.raises(TPAError, match=r'half\.jpg is truncated'):
+    with pytest.raises(TPAError, match=r'half\.jpg \(truncated'):
         load(tmp_path / 'half.jpg')
 
 
@@ -85,10 +85,10 @@ def test_labels_keep_their_shape_however_thin(tmp_path, shape):
 
 def test_labels_that_cannot_be_read_are_named(tmp_path):
     info = {'seg_map_path': str(tmp_path / 'gone.png'), 'ori_shape': (1, 1), 'seg_fields': []}
-    with pytest.raises(TPAError, match=r'gone\.png cannot be read'):
+    with pytest.raises(TPAError, match=r'Cannot read labels .*gone\.png'):
         LoadLabels()({**info, 'reduce_zero_label': False})
     (tmp_path / 'gone.png').write_text('text', encoding='utf-8')
-    with pytest.raises(TPAError, match=r'gone\.png cannot be read'):
+    with pytest.raises(TPAError, match=r'Cannot read labels .*gone\.png'):
         LoadLabels()({**info, 'reduce_zero_label': False})
 
 

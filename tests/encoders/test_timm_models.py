@@ -121,7 +121,7 @@ def test_weights_in_the_hub_s_cache_need_no_connection(no_hub):
     assert torch.equal(TimmEncoder(NAME).network.pos_embed, network.pos_embed)
 
 
-def test_missing_weights_say_which_file_to_bring_and_where(no_hub, weights_folder):
+def test_missing_weights_say_which_file_to_download_and_where(no_hub, weights_folder):
     with pytest.raises(TPAError) as error:
         TimmEncoder(NAME)
     for part in (NAME, f'model.safetensors of the hub repository timm/{NAME}', f'{weights_folder}/{NAME}.safetensors'):
@@ -131,12 +131,12 @@ def test_missing_weights_say_which_file_to_bring_and_where(no_hub, weights_folde
 @pytest.mark.parametrize(
     ('settings', 'sentence'),
     [
-        ({'model': 'vit_base_patch14_dinov'}, 'did you mean vit_base_patch14_dinov2'),
-        ({'model': 'test_vit.r161_in1k'}, "no weights 'r161_in1k' for test_vit: choose one of r160_in1k"),
+        ({'model': 'vit_base_patch14_dinov'}, 'Did you mean vit_base_patch14_dinov2'),
+        ({'model': 'test_vit.r161_in1k'}, "no weights 'r161_in1k' for test_vit. Choose from: r160_in1k"),
         ({'model': 'test_vit', 'pretrained': 'mae'}, "no weights 'mae'"),
         ({'model': 'convnext_atto', 'pretrained': False}, 'vision transformer for images of any size'),
-        ({'model': 'samvit_base_patch16_224'}, 'offers no weights for samvit_base_patch16_224'),
-        ({'model': {'type': 'VisionTransformers'}, 'pretrained': False}, "no class 'VisionTransformers'"),
+        ({'model': 'samvit_base_patch16_224'}, 'has no weights for samvit_base_patch16_224'),
+        ({'model': {'type': 'VisionTransformers'}, 'pretrained': False}, "no model class 'VisionTransformers'"),
         ({'model': {**TINY, 'dept': 3}, 'pretrained': False}, "'dept'"),
         ({'model': TINY}, 'no weights to download'),
         ({'model': TINY, 'pretrained': 'there/is/none.pth'}, 'no weights file there/is/none.pth'),

@@ -23,7 +23,7 @@ Build = Callable[..., Host]
 pytestmark = [
     pytest.mark.parametrize('build', ZOO.values(), ids=ZOO.keys()),
     # The images of these tests are in no file.
-    pytest.mark.filterwarnings('ignore:SAM should see the original image'),
+    pytest.mark.filterwarnings('ignore:SAM should run on the original image'),
 ]
 
 

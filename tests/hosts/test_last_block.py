@@ -154,5 +154,5 @@ def test_options_that_cannot_be_are_refused_with_a_sentence(kind: type[CLIPHost]
 
 
 def test_template_without_a_place_for_the_name_is_refused() -> None:
-    with pytest.raises(TPAError, match=r"needs \{\} where the name goes: 'a photo'"):
+    with pytest.raises(TPAError, match=r"templates must contain \{\} .*, got 'a photo'"):
         SCLIP({'model': TINY_CLIP}, class_names=['cat'], templates=['a photo'])

@@ -120,7 +120,7 @@ def test_patches_that_are_similar_to_none_keep_their_values() -> None:
 def test_gradients_of_patches_that_are_similar_to_none_are_finite() -> None:
     proxy = torch.ones(1, 6, 3, 4) + 0.01 * torch.randn(1, 6, 3, 4)
     values = torch.randn(1, 8, 3, 4, requires_grad=True)
-    with pytest.warns(UserWarning, match='similar to no patch'):
+    with pytest.warns(UserWarning, match='not similar to any patch'):
         proxy_attention(values, proxy, 1.2 * mean_cosine(proxy), 3.0).sum().backward()
     assert torch.isfinite(values.grad).all()
 

@@ -242,7 +242,7 @@ def test_a_file_that_does_not_fit_is_not_used(case: str, tmp_path: Path, folder:
         file.write_text('not an image')
     if case == 'another size':
         cv2.imwrite(str(file), np.zeros((20, 20, 3), np.uint8))
-    with pytest.warns(UserWarning, match='sees the input of the network instead'):
+    with pytest.warns(UserWarning, match="the network's input is used instead"):
         tiny_host(folder).sam_image(torch.zeros(3, 112, 140), sample_of(file, (40, 50)), (40, 50))
 
 
@@ -255,13 +255,13 @@ def test_a_file_that_does_not_fit_is_not_used(case: str, tmp_path: Path, folder:
         ({'padding': 56}, 'cannot pad them'),
         ({'refinement': {'iou': 0.9}}, "refinement has no option 'iou'. Options: coarse_thresh, "),
         ({'refinement': {'mask_prompt': '2d'}}, 'refinement.mask_prompt must be one of 3d, 4d'),
-        ({'refinement': {}, 'area_thd': 0.1}, 'leave area_thd or refinement out'),
+        ({'refinement': {}, 'area_thd': 0.1}, 'area_thd cannot be combined with refinement'),
         ({'sam': {'model': 'vit_x'}}, 'sam.model must be one of vit_b, vit_l, vit_h'),
-        ({'sam': {'model': 'vit_b', 'weights': 'x'}}, 'not weights'),
+        ({'sam': {'model': 'vit_b', 'weights': 'x'}}, "sam has no option 'weights'"),
         ({'sam': {'model': 'vit_b', 'precision': 'int8'}}, 'sam.precision must be one of'),
         ({'sam': {'model': {'depth': 3}}}, "sam.model is wrong: .*missing 3 required .* 'embed_dim'"),
         ({'sam': {'model': TINY_SAM}}, 'set sam.checkpoint to a file'),
-        ({'sam': {'model': {**TINY_SAM, 'depth': 3}}}, 'The last block of SAM, 2, must be among'),
+        ({'sam': {'model': {**TINY_SAM, 'depth': 3}}}, 'global_attn_indexes must contain the last block, 2'),
     ],
 )
 def test_options_that_cannot_be_are_refused(options: dict, sentence: str, folder: Path) -> None:
@@ -271,17 +271,17 @@ def test_options_that_cannot_be_are_refused(options: dict, sentence: str, folder
 
 def test_a_missing_checkpoint_is_named(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('TPA_WEIGHTS', str(tmp_path))
-    missing = f'There is no SAM checkpoint {tmp_path}/sam_vit_l_0b3195.pth'
-    with pytest.raises(TPAError, match=rf'{missing}: download http\S+/sam_vit_l_0b3195\.pth and save it there'):
+    missing = f'SAM checkpoint not found: {tmp_path}/sam_vit_l_0b3195.pth'
+    with pytest.raises(TPAError, match=rf'{missing}. Download http\S+/sam_vit_l_0b3195\.pth and save it there'):
         tiny_host(folder, sam={'model': 'vit_l'})
-    with pytest.raises(TPAError, match=r'There is no SAM checkpoint elsewhere.pth: download http\S+/sam_vit_b_01ec64'):
+    with pytest.raises(TPAError, match=r'SAM checkpoint not found: elsewhere.pth. Download http\S+/sam_vit_b_01ec64'):
         tiny_host(folder, sam={'checkpoint': 'elsewhere.pth'})
 
 
 def test_the_missing_package_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, 'segment_anything.modeling', None)
     tiny_host(folder)
-    with pytest.raises(TPAError, match='needs the package segment_anything: run pip install segment-anything-py'):
+    with pytest.raises(TPAError, match='requires the package segment_anything: run pip install segment-anything-py'):
         tiny_host(folder, refinement={})
 
 

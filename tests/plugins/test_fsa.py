@@ -133,9 +133,9 @@ def test_fingerprint_knows_the_plugin_and_its_options() -> None:
 @pytest.mark.parametrize(
     ('options', 'sentence'),
     [
-        ({'plugin': {'type': 'FSA', 'keep': 45}}, 'share between 0 and 1, not 45'),
-        ({'plugin': {'type': 'SegDataPreProcessor'}}, 'such as FSA or ResCLIP, not SegDataPreProcessor'),
-        ({'plugin': {'type': 'FSA'}, 'ks_thresh': 1.0}, 'leave one of them out'),
+        ({'plugin': {'type': 'FSA', 'keep': 45}}, 'FSA.keep must be between 0 and 1, not 45'),
+        ({'plugin': {'type': 'SegDataPreProcessor'}}, 'a plug-in, e.g. FSA or ResCLIP, not SegDataPreProcessor'),
+        ({'plugin': {'type': 'FSA'}, 'ks_thresh': 1.0}, 'cannot be combined with a plug-in'),
         ({'plugin': {'type': 'FSA'}, 'last_n_layers': 2}, 'set last_n_layers to 1'),
     ],
 )

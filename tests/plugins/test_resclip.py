@@ -194,13 +194,13 @@ def test_fingerprint_knows_the_options() -> None:
 @pytest.mark.parametrize(
     ('kind', 'options', 'sentence'),
     [
-        (CLIP, {}, r'rcs\.blocks must name blocks before the last, 0 to 1 in this CLIP'),
-        (CLIP, {'rcs': {'blocks': [2]}}, r'rcs\.blocks must name'),
-        (CLIP, {'rcs': {'blocks': []}}, r'rcs\.blocks must name'),
+        (CLIP, {}, r'rcs\.blocks must be blocks before the last, 0 to 1 in this CLIP'),
+        (CLIP, {'rcs': {'blocks': [2]}}, r'rcs\.blocks must be'),
+        (CLIP, {'rcs': {'blocks': []}}, r'rcs\.blocks must be'),
         (CLIP, {'rcs': {'lambda': 0.3}}, "ResCLIP.rcs has no option 'lambda'. Options: scale, weight, blocks"),
         (CLIP, {'sfr': {'connectivity': 'none'}}, r"'partial', 'full' or None, not 'none'"),
-        (MaskCLIP, {'rcs': False}, 'this MaskCLIP has none'),
-        (ProxyCLIP, {'rcs': False}, 'this ProxyCLIP has none'),
+        (MaskCLIP, {'rcs': False}, 'but MaskCLIP has none'),
+        (ProxyCLIP, {'rcs': False}, 'but ProxyCLIP has none'),
     ],
 )
 def test_what_does_not_fit_is_refused(kind: type, options: dict, sentence: str) -> None:

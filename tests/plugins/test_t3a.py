@@ -24,7 +24,7 @@ def test_supports_and_prototypes_are_those_of_the_original(scale: int, count: in
     supports = Supports.of(weight, weight)
     for index in (1, 2):
         features = golden[f'batch{index}']
-        supports = supports.joined(Supports.of(features, weight)).surest(count)
+        supports = supports.joined(Supports.of(features, weight)).most_certain(count)
         torch.testing.assert_close(features @ supports.prototypes(5).T, expected[f'out{index}'], **EXACT)
     torch.testing.assert_close(supports.prototypes(5).T, expected['proto2'], **EXACT)
     assert len(supports.labels) == expected['n_supports']
@@ -79,7 +79,7 @@ def test_a_stream_keeps_a_bounded_memory() -> None:
     for image in images(*[(48, 64)] * 4):
         scores_of(model, image)
         assert len(model._stream.labels) <= 5 * 3
-    with pytest.raises(TPAError, match='every patch of every image'):
+    with pytest.raises(TPAError, match='would keep all patches: set filter_k'):
         tiny(filter_k=None, scope='stream')
     with pytest.raises(TPAError, match='at least 1'):
         tiny(filter_k=0)

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from ..errors import TPAError
 from ..layers.precision import PRECISIONS
-from ..options import one_of
+from ..options import one_of, unknown_option
 from ..weights.files import load_into, load_state_dict, local_path
 from ..weights.sources import clip_source
 from .tokenizer import WordTokenizer, stored_words
@@ -75,10 +75,10 @@ class CLIPSpec:
     def of(cls, clip: Mapping) -> CLIPSpec:
         """Reads the ``clip`` entry of a config."""
         known = ('model', 'pretrained', 'precision', 'quick_gelu')
-        unknown = sorted(set(clip) - set(known))
-        if unknown or 'model' not in clip:
-            found = f'unknown option {", ".join(unknown)}' if unknown else 'model is missing'
-            raise TPAError(f"Wrong clip entry: {found}. Options: {', '.join(known)}, e.g. clip=dict(model='ViT-B-16').")
+        for key in set(clip) - set(known):
+            raise unknown_option('clip', key, known)
+        if 'model' not in clip:
+            raise TPAError("clip has no model: set one, e.g. clip=dict(model='ViT-B-16', pretrained='openai').")
         return cls(**clip)
 
     @property

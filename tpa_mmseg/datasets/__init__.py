@@ -1,4 +1,4 @@
-"""Datasets, pools without annotations, and the pipeline steps that name what is wrong with an image."""
+"""Datasets, pools of images without annotations, and pipeline steps with clear errors."""
 
 from .benchmarks import COCOObjectDataset, PascalContext59Dataset, PascalContext60Dataset, PascalVOC20Dataset
 from .pool import Pool, PoolOptions, build_pool

@@ -1,4 +1,4 @@
-"""Colors of classes: the dataset's palette, or colors that are easy to tell apart."""
+"""Colors of classes: the dataset's palette, or distinct colors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CONE_TO_OKLAB = np.array(
 
 
 def class_palette(num_classes: int, palette: Sequence[Sequence[int]] | None = None) -> np.ndarray:
-    """(C, 3) uint8 RGB: the palette where it has a color for every class, well separated colors otherwise."""
+    """Returns (C, 3) uint8 RGB: the palette if it has a color for every class, otherwise distinct colors."""
     if palette is not None and len(palette) == num_classes:
         return np.asarray(palette, dtype=np.uint8).reshape(num_classes, 3)
     return distinct_colors(num_classes)
@@ -30,10 +30,10 @@ def class_palette(num_classes: int, palette: Sequence[Sequence[int]] | None = No
 
 @lru_cache(maxsize=16)
 def distinct_colors(count: int) -> np.ndarray:
-    """(count, 3) uint8 RGB, each as far as possible from those before it, always the same ones.
+    """Returns (count, 3) uint8 RGB, each as far as possible from those before it, always the same ones.
 
-    Distance is measured in OKLab, where equal distances look equal. Near-grays, white and black are left out: they
-    stand for right, wrong and ignored pixels.
+    Distance is measured in OKLab, in which equal distances look equal. Near-grays, white and black are excluded: they
+    mark right, wrong and ignored pixels.
     """
     steps = max(12, 2 * round(count ** (1 / 3)) + 2)
     levels = np.linspace(0, 255, steps).round().astype(np.uint8)
@@ -53,7 +53,7 @@ def distinct_colors(count: int) -> np.ndarray:
 
 
 def oklab(rgb: np.ndarray) -> np.ndarray:
-    """sRGB to OKLab. Args: rgb (n, 3) uint8. Returns: (n, 3) lightness, green-red, blue-yellow."""
+    """Converts sRGB to OKLab. Args: rgb: (n, 3) uint8. Returns: (n, 3) lightness, green-red, blue-yellow."""
     unit = np.asarray(rgb, dtype=np.float64) / 255
     linear = np.where(unit <= 0.04045, unit / 12.92, ((unit + 0.055) / 1.055) ** 2.4)
     return np.cbrt(linear @ _RGB_TO_CONE.T) @ _CONE_TO_OKLAB.T

@@ -1,4 +1,4 @@
-"""A sampler for hosts that adapt to the images of a batch together."""
+"""WholeBatchSampler: for hosts that adapt to the images of a batch together."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from torch.utils.data import Sampler
 from ..errors import TPAError
 
 
-# In mmengine's own registry: the Runner looks a sampler up there, without a scope.
+# In mmengine's own registry, in which the Runner looks up samplers without a scope.
 @DATA_SAMPLERS.register_module()
 class WholeBatchSampler(Sampler):
-    """Deals whole batches to ranks, in the order of the dataset: the same batches for any number of ranks.
+    """Distributes whole batches over ranks, in the order of the dataset: the same batches for any number of ranks.
 
-    MMEngine's sampler deals single images, so that the company an image has in its batch depends on how many ranks
-    there are. Every image comes once; some ranks may have one batch less than others.
+    MMEngine's sampler distributes single images, so that the other images of a batch depend on the number of ranks.
+    Every image comes once; some ranks may have one batch less than others.
 
     Args:
         dataset: The dataset.
-        batch_size: That of the data loader.
+        batch_size: Of the data loader.
         seed: Accepted because MMEngine passes it; nothing is shuffled.
     """
 

@@ -1,4 +1,4 @@
-"""Pipeline steps that cope with odd images, and say which image cannot be read."""
+"""Pipeline steps that handle unusual images and name the image that cannot be read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..errors import TPAError
 
 @TRANSFORMS.register_module()
 class LoadImage(LoadImageFromFile):
-    """``LoadImageFromFile`` whose errors name the image and say what to do. Gray, RGBA and 16-bit become 8-bit BGR."""
+    """``LoadImageFromFile`` with errors that name the image. Gray, RGBA and 16-bit images become 8-bit BGR."""
 
     def transform(self, results: dict) -> dict:
         path = results['img_path']
@@ -22,18 +22,21 @@ class LoadImage(LoadImageFromFile):
         except OSError as error:
             reason = error.strerror or str(error)
             raise TPAError(
-                f'The image {path} cannot be read ({reason}): bring it back or take it off the list.'
+                f'Cannot read image {path} ({reason}). Restore the file or remove it from the dataset.'
             ) from error
         # OpenCV fills the missing rest of a JPEG with gray and only warns.
         truncated = not data or (data[:2] == b'\xff\xd8' and data.rfind(b'\xff\xd9') < 0)
         try:
             image = None if truncated else mmcv.imfrombytes(data, flag=self.color_type, backend=self.imdecode_backend)
-        except Exception as error:  # every decoding backend has exceptions of its own
+        except Exception as error:  # every decoding backend has its own exceptions
             raise TPAError(
-                f'The image {path} cannot be decoded ({error}): replace it or take it off the list.'
+                f'Cannot decode image {path} ({error}). Replace the file or remove it from the dataset.'
             ) from error
         if image is None:
-            raise TPAError(f'The image {path} is truncated or not an image: replace it or take it off the list.')
+            raise TPAError(
+                f'Cannot decode image {path} (truncated or not an image). Replace the file or remove it from the '
+                'dataset.'
+            )
         results['img'] = image.astype('float32') if self.to_float32 else image
         results['img_shape'] = results['ori_shape'] = image.shape[:2]
         return results
@@ -41,7 +44,7 @@ class LoadImage(LoadImageFromFile):
 
 @TRANSFORMS.register_module()
 class SafeResize(Resize):
-    """``Resize`` that leaves every side at least one pixel, however thin the image is."""
+    """``Resize`` that keeps every side at least one pixel long, however thin the image is."""
 
     def _resize_img(self, results: dict) -> None:
         height, width = results['img'].shape[:2]
@@ -58,25 +61,25 @@ class SafeResize(Resize):
 
 @TRANSFORMS.register_module()
 class LoadLabels(LoadAnnotations):
-    """``LoadAnnotations`` that reads labels of one row or column too, and names a label file it cannot read."""
+    """``LoadAnnotations`` for labels of one row or column too, with errors that name the label file."""
 
     def _load_seg_map(self, results: dict) -> None:
         path = results['seg_map_path']
         try:
             super()._load_seg_map(results)
-        except (OSError, AttributeError) as error:  # a file that is no picture decodes to None
-            reason = getattr(error, 'strerror', None) or 'not a label picture'
-            raise TPAError(f'The labels {path} cannot be read ({reason}): prepare the dataset again.') from error
-        # mmseg squeezes the labels, which takes the row or column away.
+        except (OSError, AttributeError) as error:  # a file that is not an image decodes to None
+            reason = getattr(error, 'strerror', None) or 'not a label image'
+            raise TPAError(f'Cannot read labels {path} ({reason}). Prepare the dataset again.') from error
+        # mmseg squeezes the labels, which removes the row or column.
         if results['gt_seg_map'].ndim < 2:
             results['gt_seg_map'] = results['gt_seg_map'].reshape(results['ori_shape'])
 
 
 @TRANSFORMS.register_module()
 class ScoreAtThisSize(BaseTransform):
-    """From here on an image counts as original: hosts give labels of its present size, not of the file's.
+    """Makes the current size of an image its original size: hosts predict labels of this size, not of the file's.
 
-    For protocols that resize image and label alike and score the result. Stands after that Resize.
+    For protocols that resize images and labels alike and score the result. Place it after that Resize.
     """
 
     def transform(self, results: dict) -> dict:
@@ -91,6 +94,6 @@ _HARDENED = {'LoadImageFromFile': 'LoadImage', 'Resize': 'SafeResize', 'LoadAnno
 
 
 def add_read_checks(pipeline: list[dict]) -> None:
-    """Puts the steps above in the place of their stock versions: the same numbers, clear errors."""
+    """Replaces stock steps of a pipeline by those above: the same images, clearer errors."""
     for step in pipeline:
         step['type'] = _HARDENED.get(step['type'], step['type'])

@@ -1,6 +1,5 @@
-"""OVSS hosts: segmentors that give class probabilities, registered in mmseg's MODELS."""
+"""Hosts: segmentors that predict class probabilities, registered in mmseg's MODELS."""
 
-# First, because encoders has a CLIP encoder that uses the tower of this package.
 from .base import Host
 from .clip_host import CLIPHost
 from .gem import GEM

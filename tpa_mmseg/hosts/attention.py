@@ -1,4 +1,4 @@
-"""What the hosts do instead of attention in CLIP's last block: small pure functions on its queries, keys and values.
+"""The hosts' replacements of attention in CLIP's last block: small pure functions of its queries, keys and values.
 
 Every function mixes values, so the attention matrix itself never has to exist. Shapes: ``q``, ``k``, ``v`` are
 (B, heads, T, d) with the class token first.
@@ -42,7 +42,7 @@ def identity(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None, scale:
 
 
 def neighbors_only(q: Tensor, k: Tensor, v: Tensor, bias: Tensor, scale: float | None = None) -> Tensor:
-    """NACLIP's ablation without content: the Gaussian prior, as large as an image's scores are on average.
+    """NACLIP's ablation without content: the Gaussian prior, scaled to the mean size of an image's scores.
 
     ``softmax(c * bias) v`` with ``c`` the mean over heads and token pairs of ``scale * |q_i| |k_j|``.
     """
@@ -54,12 +54,12 @@ def neighbors_only(q: Tensor, k: Tensor, v: Tensor, bias: Tensor, scale: float |
 
 @lru_cache(maxsize=4)
 def gaussian_prior(grid: tuple[int, int], std: float, device: str = 'cpu') -> Tensor:
-    """NACLIP's neighborhood: how near two patches are, one on the diagonal.
+    """NACLIP's neighborhood: a Gaussian of the distance between two patches, one on the diagonal.
 
     Args:
         grid: Height and width of the patch grid.
         std: Standard deviation in patches.
-        device: Where to keep it.
+        device: Device of the result.
 
     Returns:
         (1 + h w, 1 + h w) float32 tensor, zero in the row and the column of the class token.
@@ -78,11 +78,11 @@ class Strategy(NamedTuple):
     """A way to mix values in the last block."""
 
     mix: Callable[..., Tensor]  #: ``mix(q, k, v, bias, scale)``
-    reads: str = 'qkv'  #: which of queries, keys and values it looks at; the others may be None
+    reads: str = 'qkv'  #: the ones of queries, keys and values that it reads; the others may be None
     gaussian: bool = False  #: whether its bias is the Gaussian prior
 
 
-#: What a config may name.
+#: Name in a config -> strategy.
 STRATEGIES = {
     'vanilla': Strategy(query_key),
     'qq': Strategy(query_query, 'qv'),

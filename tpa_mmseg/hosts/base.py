@@ -1,4 +1,4 @@
-"""What a host promises: the class probabilities of each image, as a ScoreMap."""
+"""Base class of all hosts: the class probabilities of each image, as a ScoreMap."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from .class_meta import ClassMetaMixin
 
 
 class Host(ClassMetaMixin, BaseSegmentor):
-    """A frozen segmentor that gives class probabilities. It runs alone, or inside a TPASegmentor.
+    """A frozen segmentor that predicts class probabilities. It runs alone, or inside a TPASegmentor.
 
     Args:
-        num_classes: Number of classes, or None where it follows from the class names.
+        num_classes: Number of classes, or None if it follows from the class names.
         data_preprocessor: As in MMSegmentation.
         return_scores: Also return full-size probabilities as ``seg_logits``. They take C x H x W floats per image.
-        nonfinite: What to do when the network returns NaN: ``'raise'``, or ``'keep'`` the host's label for such
-            pixels, which are then never anchors.
+        nonfinite: If the network returns NaN, ``'raise'`` an error, or ``'keep'`` the host's label for such pixels,
+            which are then never used as anchors.
         init_cfg, pretrained, train_cfg, test_cfg: Accepted because MMSegmentation passes them; not used.
 
     Attributes:
-        images_are_independent: Whether the scores of an image are the same whatever other images were seen.
+        images_are_independent: Whether the scores of an image do not depend on other images.
     """
 
     images_are_independent: bool = True
@@ -58,19 +58,18 @@ class Host(ClassMetaMixin, BaseSegmentor):
     def score_maps(
         self, inputs: Tensor | Sequence[Tensor], data_samples: Sequence[SegDataSample] | None = None
     ) -> list[ScoreMap]:
-        """The class probabilities of every image.
+        """Computes the class probabilities of every image.
 
         Args:
             inputs: (N, 3, H, W) pre-processed images, or a list of (3, H, W) images of different sizes.
-            data_samples: Their samples; ``ori_shape`` is the size that the scores refer to. Without them it is the
-                size of the input.
+            data_samples: Their samples; ``ori_shape`` is the size of the scores. Default: the size of the input.
         """
 
     @torch.no_grad()
     def predict(
         self, inputs: Tensor | Sequence[Tensor], data_samples: Sequence[SegDataSample] | None = None
     ) -> list[SegDataSample]:
-        """Adds ``pred_sem_seg`` by the host's own rule (and ``seg_logits`` on request) to every sample."""
+        """Adds ``pred_sem_seg`` by the host's decision rule (and ``seg_logits`` on request) to every sample."""
         maps = self.score_maps(inputs, data_samples)
         samples = list(data_samples) if data_samples is not None else [SegDataSample() for _ in maps]
         for scores, sample in zip(maps, samples, strict=True):
@@ -80,27 +79,27 @@ class Host(ClassMetaMixin, BaseSegmentor):
         return samples
 
     def check_classes(self, dataset_meta: dict) -> None:
-        """Raises TPAError where a dataset has another number of classes."""
+        """Raises TPAError if a dataset has another number of classes."""
         classes = dataset_meta.get('classes') or ()
         if len(classes) != self.num_classes:
             raise TPAError(
-                f'The host {type(self).__name__} has {self.num_classes} classes but the dataset has '
-                f'{len(classes)}: give the host the class names of this dataset, or test it on its own.'
+                f'The host {type(self).__name__} has {self.num_classes} classes, but the dataset has {len(classes)}: '
+                'set class_names of the host to the classes of this dataset, or test on another dataset.'
             )
 
     def reset(self) -> None:
-        """Forgets what earlier images left behind. Most hosts have nothing to forget."""
+        """Forgets what was learned from earlier images. Most hosts learn nothing."""
 
     def fingerprint(self) -> dict:
-        """What identifies the host: a bank made with another one is refused."""
+        """Identifies the host: a bank built with another one is refused."""
         return {'type': type(self).__name__, 'num_classes': self.num_classes, 'weights': digest(self)}
 
     def check_scores(self, scores: Tensor, sample: SegDataSample | None) -> Tensor:
-        """Refuses NaN with a sentence that names the image. Returns the scores."""
+        """Returns the scores. Raises TPAError with the name of the image if there is a NaN among them."""
         if self.nonfinite == 'raise' and torch.isnan(scores).any():
             raise TPAError(
                 f'The host {type(self).__name__} returned NaN for {image_name(sample)}: check its weights and '
-                "precision, or set nonfinite='keep' in its config to keep its labels there."
+                "precision, or set nonfinite='keep' in its config to keep its labels for such pixels."
             )
         return scores
 
@@ -115,12 +114,12 @@ class Host(ClassMetaMixin, BaseSegmentor):
         return [scores.log_band(0, scores.size[0]) for scores in self.score_maps(inputs, data_samples)]
 
     def extract_feat(self, inputs: Tensor) -> Tensor:
-        raise TPAError(f'{type(self).__name__} has no extract_feat: ask for score_maps.')
+        raise TPAError(f'{type(self).__name__} has no extract_feat: call score_maps.')
 
     def encode_decode(self, inputs: Tensor, batch_data_samples: Sequence[SegDataSample]) -> Tensor:
-        raise TPAError(f'{type(self).__name__} has no encode_decode: ask for score_maps.')
+        raise TPAError(f'{type(self).__name__} has no encode_decode: call score_maps.')
 
 
 def build_preprocessor(data_preprocessor: dict | nn.Module | None) -> nn.Module | None:
-    """Builds it from mmseg's registry; mmengine alone would look in its own when no default scope is set."""
+    """Builds it from mmseg's registry; without a default scope mmengine would use its own."""
     return MODELS.build(data_preprocessor) if isinstance(data_preprocessor, dict) else data_preprocessor

@@ -1,4 +1,4 @@
-"""The images of a batch: one by one, with their names, sizes and without their padding."""
+"""The images of a batch one by one: names, original sizes, and pixels without padding."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from torch import Tensor
 
 
 def original_size(image: Tensor, sample: SegDataSample | None) -> tuple[int, int]:
-    """Height and width that labels of an image must have. Args: image (3, H, W)."""
+    """Returns the height and width of the labels of an image. Args: image (3, H, W)."""
     shape = None if sample is None else sample.metainfo.get('ori_shape')
     return tuple(int(side) for side in (shape or image.shape[-2:])[:2])
 
 
 def image_name(sample: SegDataSample | None) -> str:
-    """How to name an image in a message."""
+    """Returns the name of an image for messages."""
     path = None if sample is None else sample.metainfo.get('img_path')
     return str(path) if path else 'an image without a file name'
 
@@ -29,11 +29,11 @@ def split_batch(
 
 
 def padding(meta: dict) -> Sequence[int]:
-    """(left, right, top, bottom) that the data preprocessor added."""
+    """Returns the (left, right, top, bottom) padding that the data preprocessor added."""
     return meta.get('img_padding_size', meta.get('padding_size', (0, 0, 0, 0)))
 
 
 def unpad(image: Tensor, meta: dict) -> Tensor:
-    """(..., H, W) without the padding that the data preprocessor added."""
+    """Removes the padding of the data preprocessor from (..., H, W)."""
     left, right, top, bottom = padding(meta)
     return image[..., top : image.shape[-2] - bottom, left : image.shape[-1] - right]

@@ -1,4 +1,4 @@
-"""CLIP's last block, taken apart for a plug-in: its values, the host's attention, and what follows it."""
+"""CLIP's last block, taken apart for plug-ins: its values, the host's attention, and the rest of the block."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .clip_host import CLIPHost
 class BlockParts:
     """The last block of a host on some windows.
 
-    The host's features are ``finish(mix(values))``; a plug-in puts something else between the two. The attention
-    matrix itself never has to exist: products of several are applied to values one after the other.
+    The host's features are ``finish(mix(values))``; a plug-in computes something else between the two. The attention
+    matrix itself never has to exist: products of several matrices are applied to values one after the other.
 
     Attributes:
         values: (B, heads, T, d) values; the patches are the last h w of the T tokens.
@@ -34,19 +34,19 @@ class BlockParts:
 
     @property
     def patches(self) -> slice:
-        """Where the patches are among the tokens: hosts with a class token have it first."""
+        """The patches among the tokens; a class token comes first."""
         return slice(self.values.shape[2] - self.grid[0] * self.grid[1], None)
 
     def features(self) -> Tensor:
-        """(B, E, h, w) features of the host itself."""
+        """Returns the (B, E, h, w) features of the host without a plug-in."""
         return self.finish(self.mix(self.values))
 
 
 class Plugin(ABC):
-    """A method that changes the features of a host from inside. It has no weights of its own."""
+    """A method that changes the features of a host from inside. It has no weights."""
 
     def check(self, host: CLIPHost) -> None:  # noqa: B027, most plug-ins work in every host that can be opened
-        """Refuses a host that the plug-in cannot work in, with a sentence."""
+        """Raises TPAError for a host that the plug-in does not support."""
 
     @abstractmethod
     def features(self, host: CLIPHost, images: Tensor) -> Tensor:
@@ -54,18 +54,18 @@ class Plugin(ABC):
 
     @abstractmethod
     def settings(self) -> dict:
-        """The options that change the numbers, in the types of JSON."""
+        """Returns the options that change the features, in the types of JSON."""
 
     def fingerprint(self) -> dict:
         return {'type': type(self).__name__, **self.settings()}
 
 
 def attach(plugin: dict | Plugin | None, host: CLIPHost) -> Plugin | None:
-    """Builds a plug-in, and refuses what does not fit. To be called when the host is complete."""
+    """Builds a plug-in and checks that it fits. Call it when the host is complete."""
     if plugin is None:
         return None
     plugin = plugin if isinstance(plugin, Plugin) else MODELS.build(plugin)
     if not isinstance(plugin, Plugin):
-        raise TPAError(f'plugin must be one such as FSA or ResCLIP, not {type(plugin).__name__}.')
+        raise TPAError(f'plugin must be a plug-in, e.g. FSA or ResCLIP, not {type(plugin).__name__}.')
     plugin.check(host)
     return plugin

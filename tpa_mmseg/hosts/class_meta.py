@@ -1,4 +1,4 @@
-"""``dataset_meta``, names and colors of the classes, of a model that has no checkpoint to read them from."""
+"""``dataset_meta`` (names and colors of classes) of models without a checkpoint that contains it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ..datasets.palette import class_palette
 
 
 class ClassMetaMixin:
-    """A model whose classes follow from its config: MMSegmentation's API paints and names them right.
+    """A model whose classes follow from its config, so that MMSegmentation's API shows the right names and colors.
 
-    Classes that a dataset brought (:meth:`keep_meta`) come first, then those of the dataset in the config that
-    ``init_model`` and ``MMSegInferencer`` leave in ``cfg``, then the names the host was given.
+    The classes are, in this order, those of :meth:`keep_meta`, those of the dataset in the config that ``init_model``
+    and ``MMSegInferencer`` store as ``cfg``, or the class names of the host.
     """
 
     num_classes: int | None
@@ -24,7 +24,7 @@ class ClassMetaMixin:
         self._meta = dict(meta)
 
     def own_names(self) -> Sequence[str] | None:
-        """The names that the model, or the host within it, was built with; None where it was built without."""
+        """Returns the class names that the model, or the host inside it, was built with; None without any."""
         inner = getattr(self, 'host', None)
         return inner.own_names() if isinstance(inner, ClassMetaMixin) else None
 
@@ -38,19 +38,19 @@ class ClassMetaMixin:
 
     @dataset_meta.setter
     def dataset_meta(self, meta: Mapping | None) -> None:
-        # MMSegInferencer gives the classes of Cityscapes to every model that has no checkpoint.
+        # MMSegInferencer sets the classes of Cityscapes for every model without a checkpoint.
         if meta is not None and self.dataset_meta is None:
             self.keep_meta(meta)
 
 
 def meta_of_names(names: Sequence[str], palette: Sequence[Sequence[int]] | None = None) -> dict:
-    """Names with colors; well separated ones where the palette does not fit."""
+    """Returns names with colors: those of the palette, or distinct ones if the palette does not fit."""
     colors = class_palette(len(names), palette)
     return {'classes': tuple(names), 'palette': [[int(value) for value in color] for color in colors]}
 
 
 def meta_of_config(cfg: Mapping | None, num_classes: int | None) -> dict | None:
-    """The classes of the test dataset that a config names, which need not be here; None where they do not fit."""
+    """Returns the classes of a config's test dataset, whose files may be missing; None if they do not fit."""
     dataset = ((cfg or {}).get('test_dataloader') or {}).get('dataset')
     for find in (stated_meta, _built_meta) if dataset else ():
         meta = find(dataset)
@@ -61,15 +61,15 @@ def meta_of_config(cfg: Mapping | None, num_classes: int | None) -> dict | None:
 
 
 def stated_meta(dataset: Mapping) -> Mapping:
-    """What the class of a dataset, or its config, says."""
+    """Reads the classes off the class of a dataset, or off its config."""
     kind = dataset.get('type')
     kind = DATASETS.get(kind) if isinstance(kind, str) else kind
     return {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
 
 
 def _built_meta(dataset: Mapping) -> Mapping:
-    """What a dataset says whose classes depend on its options; nothing where its files are not here."""
+    """Reads the classes of a dataset that depend on its options; empty if its files are missing."""
     try:
         return DATASETS.build({**dataset, 'lazy_init': True}).metainfo
-    except Exception:  # each dataset has its own way to miss its files
+    except Exception:  # every dataset fails in its own way if its files are missing
         return {}

@@ -17,15 +17,16 @@ from .windows import as_map
 
 @MODELS.register_module()
 class GEM(CLIPHost):
-    """Grounding everything: the plain tower runs on, and its last blocks also write to a path of their own.
+    """Grounding everything: the plain tower runs on, and its last blocks also write to a second path.
 
     Args:
         depth: The last ``depth - 1`` blocks write to the path.
-        iterations: How often queries, keys and values are normalized and attend to themselves before they mix values.
-        temperature: Of the self-self attention, by default the mean length of a block's normalized tokens times
-            ``1 / sqrt(d)``, for each image on its own.
+        iterations: Number of times that queries, keys and values are normalized and attend to themselves before they
+            mix values.
+        temperature: Of the self-self attention. Default: the mean length of a block's normalized tokens times
+            ``1 / sqrt(d)``, for each image separately.
         residual: The path starts as the tokens that enter the first of these blocks and each block adds to it.
-            Otherwise only what the last block writes counts.
+            Otherwise only the output of the last block counts.
         **kwargs: As for :class:`CLIPHost`.
     """
 
@@ -85,21 +86,21 @@ class GEM(CLIPHost):
             return side * (half / side.norm(dim=-1, keepdim=True).clamp_min(1e-12))
 
         def mix(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-            """(B, heads, T, d) of some heads."""
+            """Mixes (B, heads, T, d) values of some heads."""
             mixed = 0
             for side in (q, k, v):
                 for _ in range(self.iterations):
                     side = scaled(side)
-                    # Mixing what is scaled is right too: the next step normalizes the mixture.
+                    # Values may be mixed in their scaled form: the next step normalizes the mixture.
                     side = attend(side, side, side, scale=1.0)
                 side = scaled(side)
                 mixed = mixed + attend(side, side, v, scale=1.0)
             return mixed / 3
 
-        # On a CPU head by head, so that what exists on the way is small and stays in the cache.
+        # On a CPU head by head, so that intermediate results are small and stay in the cache.
         together = 1 if q.device.type == 'cpu' else q.shape[1]
         groups = zip(*(part.split(together, 1) for part in (q, k, v)), strict=True)
-        # Side by side as merge_heads wants them, so that it need not copy.
+        # In the layout of merge_heads, so that it does not have to copy.
         mixed = torch.cat([mix(*group).transpose(1, 2) for group in groups], 2)
         return merge_heads(block, mixed.transpose(1, 2))
 

@@ -19,12 +19,12 @@ class LastBlockHost(CLIPHost):
     """CLIP with another attention in its last block.
 
     Args:
-        attention: How values are mixed: ``'vanilla'`` (CLIP), ``'qq'`` (ClearCLIP), ``'kk'``, ``'csa'`` (SCLIP),
+        attention: Strategy that mixes values: ``'vanilla'`` (CLIP), ``'qq'`` (ClearCLIP), ``'kk'``, ``'csa'`` (SCLIP),
             ``'identity'`` (MaskCLIP), ``'naclip'`` (``'kk'`` with a Gaussian prior) or ``'nonly'`` (the prior alone).
         residual: Keep the block's residual connections and its feed-forward half.
         gaussian_std: Standard deviation of the Gaussian prior, in patches.
-        last_n_layers: Sum the changed outputs of this many last blocks, while plain blocks carry on below.
-        plugin: Config of a plug-in that changes the last block, such as FSA or ResCLIP.
+        last_n_layers: Sum the changed outputs of this many last blocks, which are plain blocks for those after them.
+        plugin: Config of a plug-in that changes the last block, e.g. FSA or ResCLIP.
         **kwargs: As for :class:`CLIPHost`.
     """
 
@@ -47,7 +47,7 @@ class LastBlockHost(CLIPHost):
         self.last_n_layers = last_n_layers
         self.plugin = attach(plugin, self)
         if self.plugin is not None and last_n_layers != 1:
-            raise TPAError('A plug-in changes one block, the last: set last_n_layers to 1, or leave plugin out.')
+            raise TPAError('A plug-in changes the last block only: set last_n_layers to 1, or remove plugin.')
 
     def features(self, images: Tensor) -> Tensor:
         if self.plugin is not None:
@@ -66,16 +66,16 @@ class LastBlockHost(CLIPHost):
         return self.tower.project(total + self.last_block(last, tokens, grid))
 
     def last_block(self, block: ResidualAttentionBlock, tokens: Tensor, grid: tuple[int, int]) -> Tensor:
-        """(B, T, D) tokens that enter a block -> what the host makes of them, (B, T, D)."""
+        """(B, T, D) tokens that enter a block -> (B, T, D) output of the block as the host changes it."""
         parts = heads(block, tokens, STRATEGIES[self.attention].reads)
         return self._write(block, tokens, self._mix(*parts, grid))
 
     def open_block(self, images: Tensor, tokens: Tensor | None = None) -> BlockParts:
-        """The last block, taken apart.
+        """Takes the last block apart.
 
         Args:
             images: (B, 3, h, w) windows.
-            tokens: (B, 1 + gh gw, D) tokens that enter the block, where they are known already.
+            tokens: (B, 1 + gh gw, D) tokens that enter the block, if they are known already.
         """
         grid, block = self.tower.grid(tuple(images.shape[-2:])), self.tower.blocks[-1]
         tokens = self.tower.trunk(images) if tokens is None else tokens
@@ -103,7 +103,7 @@ class LastBlockHost(CLIPHost):
         return strategy.mix(q, k, v, bias, scale)
 
     def _write(self, block: ResidualAttentionBlock, tokens: Tensor, mixed: Tensor) -> Tensor:
-        """What a block makes of (B, heads, T, d) mixed values and the (B, T, D) tokens that enter it: (B, T, D)."""
+        """The rest of a block after its attention: (B, T, D) tokens that enter it, (B, heads, T, d) mixed values."""
         return finish_block(block, tokens, mixed) if self.residual else merge_heads(block, mixed)
 
     def settings(self) -> dict:

@@ -16,7 +16,7 @@ from .windows import as_map
 # Both refinements read softmax scores at CLIP's own scale; a query that is left out gets this cosine.
 _SCALE = 100.0
 _LEFT_OUT = -100.0
-# What the best score of a pixel without a positive one becomes.
+# The best score of a pixel without a positive one is raised to this.
 _LIFTED = 1e-6
 
 
@@ -25,10 +25,10 @@ class MaskCLIP(LastBlockHost):
     """Every token keeps its own value in the last block.
 
     Args:
-        pd_thresh: Prompt denoising: queries whose softmax score stays below it in the whole image are left out. The
-            paper has 0.5; 0 turns it off.
+        pd_thresh: Prompt denoising: queries whose softmax score stays below it in the whole image are dropped. The
+            paper has 0.5; 0 disables it.
         ks_thresh: Key smoothing: patches whose best softmax score is below it take the scores of patches with similar
-            keys. 1 smooths all patches; 0 turns it off. Keys are normalized over patches, as in the original.
+            keys. 1 smooths all patches; 0 disables it. Keys are normalized over patches, as in the original.
         **kwargs: As for :class:`LastBlockHost`.
     """
 
@@ -54,9 +54,9 @@ class MaskCLIP(LastBlockHost):
             **kwargs,
         )
         if ks_thresh and self.last_n_layers != 1:
-            raise TPAError('Key smoothing reads the keys of the last block: set last_n_layers to 1, or ks_thresh to 0.')
+            raise TPAError('Key smoothing needs the keys of the last block: set last_n_layers to 1, or ks_thresh to 0.')
         if ks_thresh and self.plugin is not None:
-            raise TPAError('Key smoothing and a plug-in both change how patches share scores: leave one of them out.')
+            raise TPAError('Key smoothing cannot be combined with a plug-in: set ks_thresh to 0, or remove plugin.')
         self.pd_thresh, self.ks_thresh = float(pd_thresh), float(ks_thresh)
 
     def patch_scores(self, images: Tensor) -> Tensor:
@@ -86,7 +86,7 @@ class MaskCLIP(LastBlockHost):
 
 
 def denoise(maps: list[Tensor], threshold: float) -> list[Tensor]:
-    """Prompt denoising of an image. Args: maps (Q, h, w) cosines of its windows; threshold of the best score."""
+    """Prompt denoising of an image. Args: maps: (Q, h, w) cosines of its windows; threshold: of the best score."""
     best = torch.stack([(_SCALE * scores).softmax(0).amax((1, 2)) for scores in maps]).amax(0)
     return [scores.masked_fill((best < threshold)[:, None, None], _LEFT_OUT) for scores in maps]
 
@@ -100,7 +100,7 @@ def smooth(scores: Tensor, keys: Tensor, threshold: float) -> Tensor:
         threshold: Patches whose best softmax score is below it are smoothed.
 
     Returns:
-        (Q, h, w) softmax scores, which need not be positive or sum to one where they were smoothed.
+        (Q, h, w) softmax scores; smoothed ones need not be positive or sum to one.
     """
     probabilities = (_SCALE * scores).softmax(0)
     unit = F.normalize(keys.flatten(1), dim=1)
@@ -132,6 +132,6 @@ class Logarithm:
 
     def rows(self, top: int, bottom: int) -> Tensor:
         scores = self.source.rows(top, bottom)
-        # Smoothing may leave a pixel without a positive score: its best one is lifted so that it stays the best.
+        # Smoothing may leave a pixel without a positive score: its best one is raised so that it stays the best.
         lifted = scores + (_LIFTED - scores.amax(0)).clamp_(min=0)
         return lifted.clamp_(min=torch.finfo(torch.float32).tiny).log_()

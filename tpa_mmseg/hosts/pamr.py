@@ -79,8 +79,8 @@ def refine_(scores: Tensor, image: Tensor, steps: int, dilations: Sequence[int])
 
     Args:
         scores: (Q, H, W) float32 scores, changed in place.
-        image: (3, H, W) image that guides the refinement, normalized as the network sees it.
-        steps: How often scores flow to their neighbors.
+        image: (3, H, W) image that guides the refinement, normalized as the network's input.
+        steps: Number of times that scores flow to their neighbors.
         dilations: Distances of the eight neighbors.
 
     Returns:
@@ -99,9 +99,9 @@ def refine_(scores: Tensor, image: Tensor, steps: int, dilations: Sequence[int])
 
 
 def affinities(image: Tensor, dilations: Sequence[int]) -> Tensor:
-    """How much of each neighbor a pixel takes: (8 * len(dilations), H, W), summing to one over neighbors.
+    """Weights of each pixel's neighbors: (8 * len(dilations), H, W), summing to one over neighbors.
 
-    The nearer a neighbor's color, measured in a tenth of the local standard deviation, the more.
+    The nearer a neighbor's color, measured in a tenth of the local standard deviation, the larger its weight.
     """
     height, width = image.shape[-2:]
     padded = _pad(image, dilations)
@@ -112,7 +112,7 @@ def affinities(image: Tensor, dilations: Sequence[int]) -> Tensor:
         around = padded[:, top : bottom + 2 * max(dilations)]
         neighbors = torch.stack(list(_neighbors(around, dilations, center.shape[-2:])))
         # The center counts once per dilation. In flat regions the deviation is rounding noise, which the affinities
-        # blow up: it is taken over the samples themselves, in float32, as the original does.
+        # amplify: it is computed from the samples themselves, in float32, as in the original.
         deviation = torch.cat((neighbors, center.expand(len(dilations), -1, -1, -1))).std(0)
         distance = neighbors.sub_(center).abs_().div_(1e-8 + 0.1 * deviation).mean(1)
         out[:, top:bottom] = distance.neg_().softmax(0)

@@ -1,4 +1,4 @@
-"""Proxy attention: another encoder says which patches belong together, CLIP's last block what they contain."""
+"""Proxy attention: the similarities of another encoder mix the values of CLIP's last block."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .windows import as_map
 def grid_values(
     block: ResidualAttentionBlock, tokens: Tensor, grid: tuple[int, int], target: tuple[int, int]
 ) -> Tensor:
-    """The values of a block's patches, bilinearly resized to another grid.
+    """Computes the values of a block's patches, bilinearly resized to another grid.
 
     Args:
         block: CLIP's last block.
@@ -35,7 +35,7 @@ def grid_values(
 def mean_cosine(proxy: Tensor) -> Tensor:
     """The mean cosine of all pairs of patches, for each window on its own: (B, P, h, w) -> (B,).
 
-    The mean over pairs of unit vectors is the squared length of their mean, so no pair is looked at.
+    The mean over pairs of unit vectors is the squared length of their mean, so pairs need not be computed.
     """
     return F.normalize(proxy.float(), dim=1).flatten(2).mean(2).square().sum(1)
 
@@ -60,16 +60,16 @@ def proxy_attention(values: Tensor, proxy: Tensor, threshold: Tensor, gamma: flo
         values = values.float().flatten(2).transpose(1, 2)
         weights = unit.transpose(1, 2) @ unit
         apart = weights < threshold[:, None, None]
-        # The largest cosine of a row is one, that of a patch with itself: no row needs its maximum subtracted.
+        # The largest cosine of a row is one, that of a patch with itself: its maximum need not be subtracted.
         weights.sub_(1).mul_(gamma).exp_().masked_fill_(apart, 0)
         total = weights.sum(2, keepdim=True)
         alone = total == 0
-        # Not divided by zero even where the result is not used: a plug-in's gradients would become NaN.
+        # Never divided by zero, even if the result is not used: the gradients of a wrapper would become NaN.
         mixed = (weights @ values).div_(total.masked_fill(alone, 1))
     if alone.any():
         warnings.warn(
-            'Some patches are similar to no patch at all, because the features of the proxy are nearly the same '
-            'everywhere: they keep their own values. A smaller beta would let them mix.',
+            'Some patches are not similar to any patch, because the features of the proxy are nearly the same '
+            'everywhere. They keep their own values. Set a smaller beta to mix them.',
             stacklevel=2,
         )
         mixed = torch.where(alone, values, mixed)

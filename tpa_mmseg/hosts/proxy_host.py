@@ -1,4 +1,4 @@
-"""What ProxyCLIP and Trident share: a second frozen encoder that looks at the same windows as CLIP."""
+"""Base class of ProxyCLIP and Trident: a second frozen encoder (the proxy) runs on the same windows as CLIP."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class ProxyHost(CLIPHost):
         beta: Cosines below ``beta`` times the mean cosine do not count.
         gamma: Inverse temperature of the cosines that do.
         proxy_size: Side of the square to which windows are resized for the proxy, None to take them as they are.
-            ``'auto'`` does as the original: ``slide_crop`` for MAE, None for all others (SAM stretches every window
-            to its one input size by itself).
+            ``'auto'`` is the original's choice: ``slide_crop`` for MAE, None for all others (SAM stretches every window
+            to its input size).
         **kwargs: As for :class:`CLIPHost`.
     """
 
@@ -38,7 +38,7 @@ class ProxyHost(CLIPHost):
         super().__init__(clip, **kwargs)
         self.proxy = proxy if isinstance(proxy, Encoder) else MODELS.build(proxy)
         if not isinstance(self.proxy, Encoder):
-            raise TPAError(f'proxy must be an encoder such as TimmEncoder, not {type(self.proxy).__name__}.')
+            raise TPAError(f'proxy must be an encoder, e.g. TimmEncoder, not {type(self.proxy).__name__}.')
         if not gamma > 0:
             raise TPAError(f'gamma must be positive, not {gamma}.')
         self.beta, self.gamma = float(beta), float(gamma)
@@ -57,11 +57,11 @@ class ProxyHost(CLIPHost):
             self.register_buffer(name, torch.tensor(values).view(3, 1, 1), persistent=False)
 
     def pixels(self, images: Tensor) -> Tensor:
-        """CLIP-normalized (..., 3, h, w) images as float32 RGB in 0 to 1, in which zero padding is CLIP's mean."""
+        """Returns CLIP-normalized (..., 3, h, w) images as float32 RGB in 0 to 1; zero padding becomes CLIP's mean."""
         return images.float() * self.clip_std + self.clip_mean
 
     def proxy_features(self, images: Tensor) -> Tensor:
-        """(B, 3, h, w) windows, as CLIP sees them -> (B, P, gh, gw) float32 features of the proxy."""
+        """(B, 3, h, w) CLIP-normalized windows -> (B, P, gh, gw) float32 features of the proxy."""
         images = (self.pixels(images) - self.proxy.mean) / self.proxy.std
         if self.proxy_size is not None:
             images = resize(images, (self.proxy_size, self.proxy_size))
@@ -70,11 +70,11 @@ class ProxyHost(CLIPHost):
         return self.proxy.dense(images)
 
     def _whole_patches(self, side: int) -> int:
-        """Pixels up to the last whole patch; CLIP drops the rest as well."""
+        """Returns the number of pixels up to the last whole patch; CLIP drops the rest as well."""
         if side < self.proxy.patch:
             raise TPAError(
                 f'A window of {side} pixels is smaller than one patch of the proxy, {self.proxy.patch}: '
-                'resize the images to a larger scale.'
+                'resize images to a larger scale in the test pipeline.'
             )
         return side // self.proxy.patch * self.proxy.patch
 

@@ -1,4 +1,4 @@
-"""ProxyCLIP: the patches that a vision foundation model finds similar share CLIP's values."""
+"""ProxyCLIP: patches with similar features in a vision foundation model share CLIP's values."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from .proxy_attention import mean_cosine, proxy_attention
 from .proxy_host import ProxyHost
 from .windows import as_map
 
-#: DINO ViT-B/8, behind the published numbers.
+#: DINO ViT-B/8, the proxy of the published results.
 DINO = {'type': 'TimmEncoder', 'model': 'vit_base_patch8_224.dino'}
 
 
 @MODELS.register_module()
 class ProxyCLIP(ProxyHost):
-    """Proxy attention with the cosines of each window on its own.
+    """Proxy attention with the cosines of each window separately.
 
-    Windows of any shape are right; the original swaps height and width in windows that are not square.
+    Windows may have any shape; the original swaps height and width in windows that are not square.
 
     Args:
-        proxy: Config of the encoder. The paper has the default, DINO B/8, and the timm models
+        proxy: Config of the encoder. The paper uses DINO B/8, the default, and the timm models
             ``vit_base_patch16_224.dino``, ``vit_base_patch14_reg4_dinov2.lvd142m``, ``samvit_base_patch16.sa1b`` and
             ``vit_base_patch16_224.mae``.
-        padding: 56 is a multiple of the patches 8 and 14. Where a window is not one of CLIP's or the proxy's patch,
-            what is beyond its last whole patch is not seen.
-        plugin: Config of a plug-in that changes the last block, such as FSA.
+        padding: 56 is a multiple of the patches 8 and 14. If a window is not a multiple of CLIP's or the proxy's
+            patch, pixels beyond its last whole patch are dropped.
+        plugin: Config of a plug-in that changes the last block, e.g. FSA.
         **kwargs: As for :class:`ProxyHost`.
     """
 
@@ -49,7 +49,7 @@ class ProxyCLIP(ProxyHost):
         return self.mix(images, self.proxy_features(images))
 
     def mix(self, images: Tensor, proxy: Tensor) -> Tensor:
-        """The features of CLIP, mixed as the proxy says.
+        """Computes the features of CLIP, mixed by the proxy's similarities.
 
         Args:
             images: (B, 3, h, w) windows.
@@ -61,11 +61,11 @@ class ProxyCLIP(ProxyHost):
         return self.open_block(images, proxy).features()
 
     def open_block(self, images: Tensor, proxy: Tensor | None = None) -> BlockParts:
-        """CLIP's last block with proxy attention, taken apart. Its heads share the weights, so they count as one.
+        """Takes CLIP's last block with proxy attention apart. Its heads share the weights, so they count as one.
 
         Args:
             images: (B, 3, h, w) windows.
-            proxy: (B, P, gh, gw) features of the proxy, where they are known already.
+            proxy: (B, P, gh, gw) features of the proxy, if they are known already.
         """
         proxy = self.proxy_features(images) if proxy is None else proxy
         grid, threshold = tuple(proxy.shape[-2:]), self.beta * mean_cosine(proxy)

@@ -1,4 +1,4 @@
-"""Any MMSegmentation segmentor as a host."""
+"""SegmentorHost: any MMSegmentation segmentor as a host."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _MASK_CLASSIFIERS = ('MaskFormerHead', 'Mask2FormerHead', 'SideAdapterCLIPHead')
 class SegmentorHost(Host):
     """Wraps a registered segmentor (EncoderDecoder, cascades, mask classifiers) without changing it.
 
-    Its own ``inference`` (whole or slide) gives scores at the network's size or lower; they are resized and decided
-    band by band with the segmentor's own rule, so that the labels are those of its ``predict``.
+    Its own ``inference`` (whole or slide) returns scores at the size of the network's input or lower; they are resized
+    and decided band by band by the segmentor's own rule, so that the labels are those of its ``predict``.
 
     Args:
         segmentor: Config of the segmentor, or the segmentor.
@@ -51,14 +51,14 @@ class SegmentorHost(Host):
             segmentor = MODELS.build(ConfigDict(segmentor))  # mmseg reads its configs by attribute
         super().__init__(data_preprocessor=data_preprocessor or segmentor.data_preprocessor, **kwargs)
         if not hasattr(segmentor, 'inference'):
-            raise TPAError(f'{type(segmentor).__name__} has no inference(): it cannot be a SegmentorHost.')
+            raise TPAError(f'{type(segmentor).__name__} has no inference(): SegmentorHost cannot wrap it.')
         if checkpoint is not None:
             load_into(
                 segmentor, load_state_dict(checkpoint), checkpoint, unused=('auxiliary_head.', 'data_preprocessor.')
             )
         self.segmentor = segmentor.requires_grad_(False).eval()
         self.head = _last_head(segmentor)
-        # One output channel stands for two classes, the second where it exceeds the head's threshold.
+        # One output channel means two classes, the second for pixels that exceed the head's threshold.
         self.binary = getattr(segmentor, 'out_channels', None) == 1
         self.num_classes = 2 if self.binary else getattr(segmentor, 'num_classes', None) or self.head.num_classes
         if output not in ('auto', 'logits', 'probabilities'):
@@ -109,7 +109,7 @@ class SegmentorHost(Host):
     def _score_map(
         self, scores: Tensor, network: tuple[int, int], size: tuple[int, int], sample: SegDataSample | None
     ) -> ScoreMap:
-        """Args: scores (C, h, w) as the segmentor gave them; network: size of its input; size: of the labels."""
+        """Args: scores: (C, h, w) output of the segmentor; network: size of its input; size: of the labels."""
         align_corners = self.segmentor.align_corners
         source: Tensor | RowSource = scores
         if tuple(scores.shape[-2:]) == network:
@@ -133,10 +133,10 @@ def _against_zero(logit: Tensor) -> Tensor:
 
 
 def _last_head(segmentor: BaseSegmentor) -> nn.Module:
-    """The head whose output counts: cascades have several."""
+    """Returns the head whose output counts: cascades have several."""
     head = getattr(segmentor, 'decode_head', None)
     if head is None:
-        raise TPAError(f'{type(segmentor).__name__} has no decode_head: it cannot be a SegmentorHost.')
+        raise TPAError(f'{type(segmentor).__name__} has no decode_head: SegmentorHost cannot wrap it.')
     return head[-1] if isinstance(head, nn.ModuleList) else head
 
 

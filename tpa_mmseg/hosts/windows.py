@@ -37,7 +37,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Sliding:
-    """How an image is cut into windows (MMSegmentation's rule).
+    """The rule that cuts an image into windows, which is MMSegmentation's.
 
     Args:
         crop: Side of a window; 0 takes the whole image.
@@ -58,7 +58,7 @@ class Sliding:
         if self.crop and not 0 < self.stride <= self.crop:
             raise TPAError(
                 f'slide_stride must be between 1 and slide_crop = {self.crop}, not {self.stride}: '
-                'otherwise pixels between windows are never seen.'
+                'otherwise no window contains the pixels between windows.'
             )
 
     @property
@@ -66,7 +66,7 @@ class Sliding:
         return self.crop == 0
 
     def spans(self, side: int) -> tuple[Span, ...]:
-        """The windows along an axis of ``side`` pixels."""
+        """Returns the windows along an axis of ``side`` pixels."""
         if self.whole:
             return (Span(0, side),)
         count = max(side - self.crop + self.stride - 1, 0) // self.stride + 1
@@ -97,12 +97,12 @@ class Cut(NamedTuple):
 
 
 def run_batched(network: Callable[[Tensor], Tensor], images: Sequence[Tensor], batch: int) -> list[Tensor]:
-    """Runs a network on images of any sizes, as many of one size at a time as ``batch`` allows.
+    """Runs a network on images of any sizes, in batches of images of one size.
 
     Args:
         network: (B, 3, h, w) -> (B, ...), every image independent of the others.
         images: (3, h, w) each.
-        batch: Largest number of images in one call.
+        batch: Largest batch.
 
     Returns:
         The output for each image, in order.
@@ -133,7 +133,7 @@ class StitchedWindows:
         maps: (Q, h, w) low-resolution map of each window, in the order of :meth:`Sliding.cut`.
         sliding: How the windows were cut.
         network: Height and width of the image that was cut.
-        size: Height and width to give rows in.
+        size: Height and width of the rows' map.
     """
 
     def __init__(
@@ -193,10 +193,10 @@ def _axis_matrix(spans: tuple[Span, ...], patches: tuple[int, ...], side: int, t
 
     Args:
         spans: The windows.
-        patches: How many patches each of them has.
+        patches: Number of patches of each.
         side: Pixels of the axis that was cut.
-        target: Pixels wanted.
-        device: Where to keep it.
+        target: Pixels of the resized axis.
+        device: Device of the result.
     """
     stitched = torch.zeros(sum(patches), side, dtype=torch.float64)
     first = 0

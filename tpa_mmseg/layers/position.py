@@ -1,4 +1,4 @@
-"""How families of vision transformers resize their learned position table to another grid.
+"""Rules by which families of vision transformers resize their learned position table to another grid.
 
 A model reproduces its paper only with the rule it was trained or published with; the kernels differ visibly.
 """

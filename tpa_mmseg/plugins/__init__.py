@@ -1,4 +1,4 @@
-"""Plug-ins and baselines: methods that change a host from inside, or adapt it at test time."""
+"""Plug-ins, which change a host from inside, and wrappers, which adapt a host at test time."""
 
 from .fsa import FSA
 from .lame import LAME

@@ -1,9 +1,9 @@
-"""FSA: the predictions of a host say which patches should attend to each other, and are fed back into its attention.
+"""FSA: a host's predictions are fed back into its attention, so that patches with similar predictions attend.
 
-Written from the formulas; the original repository has no license and nothing of it is used here. It works inside
+Written from the formulas; the original repository has no license and nothing of it is used here. The original supports
 ProxyCLIP only. Inside SCLIP, ClearCLIP, MaskCLIP and the other hosts that change CLIP's last block, this is **our
-reading** of the paper: A_p is the host's own attention, head by head and with its class token, and all else is as in
-ProxyCLIP, the scales included.
+reading** of the paper: A_p is the host's own attention, head by head and with its class token, and everything else is
+as in ProxyCLIP, including the scales.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class FSA(Plugin):
 
     Args:
         sharpness: Lambda in B. The original has 3.0; 2.3 with CLIP ViT-H/14; 4.5 with MAE as the proxy.
-        keep: A patch attends to its most similar patches up to this share of a softmax over similarities.
+        keep: A patch attends to its most similar patches, up to this share of a softmax over similarities.
         patch_scale: Factor of the cosines of the host's features with the text.
         uniform_scale: Factor of the cosines under uniform attention, which are subtracted from them.
     """
@@ -40,7 +40,7 @@ class FSA(Plugin):
         self, sharpness: float = 3.0, keep: float = 0.45, patch_scale: float = 20.0, uniform_scale: float = 35.0
     ) -> None:
         if not 0 <= keep <= 1:
-            raise TPAError(f'keep of FSA is a share between 0 and 1, not {keep!r}.')
+            raise TPAError(f'FSA.keep must be between 0 and 1, not {keep!r}.')
         self.sharpness, self.keep = float(sharpness), float(keep)
         self.patch_scale, self.uniform_scale = float(patch_scale), float(uniform_scale)
 
@@ -48,7 +48,7 @@ class FSA(Plugin):
         return self.refine(host.open_block(images), host.cosines)
 
     def refine(self, block: BlockParts, cosines: Callable[[Tensor], Tensor]) -> Tensor:
-        """The features of a host with FSA inside.
+        """Computes the features of a host with FSA inside.
 
         Args:
             block: Its last block.
@@ -60,12 +60,12 @@ class FSA(Plugin):
         values = block.values
         mixed = block.mix(values)
         scores = self.isolated_scores(block, mixed, cosines)
-        # B (A_p v) and B v by one product, then A_p (B v): no product of two attention matrices is ever made.
+        # B (A_p v) and B v by one product, then A_p (B v): no product of two attention matrices is computed.
         of_mixed, of_values = self._attend(block, scores, torch.cat((mixed, values), 3)).chunk(2, 3)
         return block.finish((of_mixed + block.mix(of_values.to(values.dtype)) + of_values) / 3)
 
     def isolated_scores(self, block: BlockParts, mixed: Tensor, cosines: Callable[[Tensor], Tensor]) -> Tensor:
-        """Scores of the host minus those of uniform attention.
+        """Returns the scores of the host minus those of uniform attention.
 
         Args:
             block, cosines: As for :meth:`refine`.
@@ -92,7 +92,7 @@ class FSA(Plugin):
         return out
 
     def attention(self, rows: Tensor, probabilities: Tensor) -> Tensor:
-        """Some rows of B.
+        """Computes some rows of B.
 
         Args:
             rows: (n, Q) probabilities of the patches that attend.
@@ -124,9 +124,9 @@ def divergence(rows: Tensor, others: Tensor) -> Tensor:
 
 
 def most_similar(similarity: Tensor, keep: float) -> Tensor:
-    """Which patches a patch attends to: (n, N) similarities -> (n, N) bool.
+    """Selects the patches that a patch attends to: (n, N) similarities -> (n, N) bool.
 
-    From the most similar down, while the softmax over the row sums to at most ``keep``; the first one always.
+    From the most similar down, as long as their softmax over the row sums to at most ``keep``; the first one always.
     """
     order = similarity.sort(dim=1, descending=True, stable=True)
     kept = order.values.softmax(1).cumsum(1) <= keep

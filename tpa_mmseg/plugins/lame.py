@@ -1,7 +1,7 @@
 """LAME: labels that agree with the classifier and, among similar features, with each other.
 
 The license of the original implementation forbids commercial use. This one is written from the formulas of the method
-and contains nothing of it.
+and contains none of its code.
 """
 
 from __future__ import annotations
@@ -24,41 +24,41 @@ _FLOOR = 1e-10  # keeps the logarithm of a probability finite
 
 def squared_distances(features: Tensor) -> Tensor:
     """(N, E) features -> (N, N) squared distances of all pairs, by one product."""
-    # Dense features lie close together: about their mean, little is lost in the difference of large numbers.
+    # Dense features are close to each other: after centering, little precision is lost in the difference.
     centered = features - features.mean(0)
     lengths = centered.square().sum(1)
     return (lengths[:, None] + lengths - 2 * centered @ centered.T).clamp_(min=0).fill_diagonal_(0)
 
 
-def nearest(features: Tensor, neighbors: int) -> Tensor:
-    """(N, N) matrix: one where a column is among the nearest ``neighbors`` of a row, itself left out.
+def nearest(features: Tensor, num_neighbors: int) -> Tensor:
+    """(N, N) matrix: one for the nearest neighbors of each row, not counting itself, zero elsewhere.
 
     Args:
         features: (N, E) unit vectors.
-        neighbors: How many.
+        num_neighbors: Number of neighbors.
     """
     squared = squared_distances(features)
-    found = squared.topk(min(neighbors + 1, len(features)), dim=1, largest=False).indices[:, 1:]
+    found = squared.topk(min(num_neighbors + 1, len(features)), dim=1, largest=False).indices[:, 1:]
     return torch.zeros_like(squared).scatter_(1, found, 1.0)
 
 
-def gaussian(features: Tensor, neighbors: int) -> Tensor:
-    """(N, N) ``exp(-d^2 / 2 s^2)`` of the distances d; s is their mean to the ``neighbors``-th nearest, self included.
+def gaussian(features: Tensor, num_neighbors: int) -> Tensor:
+    """(N, N) ``exp(-d^2 / 2 s^2)`` of the distances d; s is the mean distance to the last neighbor, counting itself.
 
     Args: as for :func:`nearest`.
     """
     squared = squared_distances(features)
-    reach = squared.topk(min(neighbors, len(features)), dim=1, largest=False).values[:, -1]
+    reach = squared.topk(min(num_neighbors, len(features)), dim=1, largest=False).values[:, -1]
     width = reach.sqrt().mean().square().clamp(min=torch.finfo(squared.dtype).tiny)
     return squared.div_(-2 * width).exp_()
 
 
-def linear(features: Tensor, neighbors: int) -> Tensor:
-    """(N, N) cosines; ``neighbors`` means nothing here. Args: as for :func:`nearest`."""
+def linear(features: Tensor, num_neighbors: int) -> Tensor:
+    """(N, N) cosines; ``num_neighbors`` is not used. Args: as for :func:`nearest`."""
     return features @ features.T
 
 
-#: What a config may name.
+#: Name in a config -> affinity.
 AFFINITIES: dict[str, Callable[[Tensor, int], Tensor]] = {'rbf': gaussian, 'knn': nearest, 'linear': linear}
 
 
@@ -87,10 +87,10 @@ def adjust(probabilities: Tensor, affinity: Tensor) -> Tensor:
 
 @MODELS.register_module()
 class LAME(RescoringWrapper):
-    """Laplacian-adjusted maximum likelihood on patches: no weight is touched and nothing is remembered.
+    """Laplacian-adjusted maximum likelihood on patches: no weight changes and nothing is remembered.
 
     Args:
-        host: As for :class:`HostWrapper`. Its ``logit_scale`` makes probabilities of queries from cosines.
+        host: As for :class:`HostWrapper`. Its ``logit_scale`` turns cosines into probabilities of queries.
         affinity: ``'rbf'``, ``'knn'`` or ``'linear'``, see :data:`AFFINITIES`.
         num_neighbors: Nearest neighbors: those that count for ``'knn'``, the width of the kernel for ``'rbf'``.
         symmetric: Average the affinity with its transpose.

@@ -35,20 +35,20 @@ TEMPLATES = (
 
 @MODELS.register_module()
 class MLMP(NormAdaptation):
-    """Minimizes the entropy of every prompt on several layers together, then predicts with the layers it is sure of.
+    """Minimizes the entropy of every prompt on several layers together, then predicts with the most certain layers.
 
-    While adapting, the attention outputs of the layers are averaged, and each template is a classifier of its own, for
-    the patches and for CLIP's class token. When predicting, each window weighs its layers by how low their entropy is,
-    and the templates are averaged. With ``steps=0`` only the latter remains. The host's ``logit_scale`` is used
-    throughout; the original has CLIP's own, 100.
+    During adaptation the attention outputs of the layers are averaged, and each template is a separate classifier of
+    the patches and of CLIP's class token. For the prediction, each window weights its layers by their entropy, and the
+    templates are averaged. With ``steps=0`` there is only the prediction. The host's ``logit_scale`` is used
+    throughout; the original uses CLIP's own, 100.
 
     Args:
-        host: Config of the host. Its ``templates`` give way to MLMP's where it has ``class_names``; the ready-made
-            ``text_features`` of a host, or of one that is built already, are a single template.
+        host: Config of the host. MLMP's ``templates`` replace those of a host with ``class_names``; ready-made
+            ``text_features``, and those of a host that is already built, are a single template.
         templates: Prompt templates.
         template_features: Ready-made (T, Q, E) features of the host's queries in every template.
-        layers: How many of the last blocks, by default three quarters of them where the host's last block gives its
-            attention output and nothing else (NACLIP, ClearCLIP), and otherwise the last one.
+        layers: Number of last blocks. Default: three quarters of the blocks if the output of the host's last block is
+            that of its attention alone (NACLIP, ClearCLIP), otherwise one.
         cls_weight: Weight of the class token's entropy.
         prompt_integration: ``'loss'``: an entropy for each template. ``'text'``: the ablation in which templates are
             averaged from the start and the class token does not count.
@@ -89,14 +89,14 @@ class MLMP(NormAdaptation):
             raise TPAError(f'MLMP.layers must be between 1 and {blocks}, not {layers}.')
         if layers > 1 and not self._attention_only:
             raise TPAError(
-                f'MLMP mixes the attention outputs of several layers, and the last block of this '
-                f'{type(self.host).__name__} gives something else: set layers to 1.'
+                f'MLMP.layers is {layers}, but the output of the last block of {type(self.host).__name__} is not that '
+                'of its attention alone and cannot be mixed with other layers: set layers to 1.'
             )
         return layers
 
     @property
     def _plain_last_block(self) -> bool:
-        """Whether the host's features come from its last block alone, as it is."""
+        """Whether the host's features are the output of its last block, without a plug-in."""
         host = self.host
         return isinstance(host, LastBlockHost) and host.last_n_layers == 1 and getattr(host, 'plugin', None) is None
 
@@ -110,13 +110,13 @@ class MLMP(NormAdaptation):
         return losses if token is None else losses + self.cls_weight * entropy(token, dim=2).mean(0)
 
     def loss_logits(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
-        """What the entropies are taken of.
+        """Computes the logits whose entropy is minimized.
 
         Args:
             images: (B, 3, h, w) windows.
 
         Returns:
-            (T, B, Q, gh, gw) logits of the patches, and (T, B, Q) of the class token; None where it does not count.
+            (T, B, Q, gh, gw) logits of the patches, and (T, B, Q) of the class token; None if its weight is zero.
         """
         tower, token = self.host.tower, None
         with tower.autocast():
@@ -125,7 +125,7 @@ class MLMP(NormAdaptation):
                 features = self._project(sum(outputs) / len(outputs), images)
                 after = tower.blocks[-1](tokens) if self.cls_weight else None
             else:
-                # Such a host does not show the tokens that enter its last block, so the tower runs twice.
+                # The tokens that enter the last block of such a host are not available, so the tower runs twice.
                 features = self.host.features(images)
                 after = tower.trunk(images, leave=0) if self.cls_weight else None
             if after is not None:
@@ -135,14 +135,14 @@ class MLMP(NormAdaptation):
         return self._logits(features, text), token
 
     def layer_outputs(self, images: Tensor) -> tuple[list[Tensor], Tensor]:
-        """What the layers add to the tokens, before it is added.
+        """Computes the outputs of the layers before they are added to the tokens.
 
         Args:
             images: (B, 3, h, w) windows.
 
         Returns:
-            For each layer its (B, 1 + gh gw, D) attention output, for the last one what the host makes of it; and the
-            tokens that enter the last block.
+            For each layer its (B, 1 + gh gw, D) attention output, for the last one the output of the host's last
+            block; and the tokens that enter the last block.
         """
         tokens = self.host.tower.trunk(images, leave=self.layers)
         *before, last = self.host.tower.blocks[-self.layers :]
@@ -167,7 +167,7 @@ class MLMP(NormAdaptation):
         return self.host.cosines(features)
 
     def layer_weights(self, outputs: Tensor, images: Tensor) -> Tensor:
-        """How much each layer counts in each window.
+        """Computes the weights of the layers in each window.
 
         Args:
             outputs: (layers, B, 1 + gh gw, D) attention outputs.
@@ -201,7 +201,7 @@ class MLMP(NormAdaptation):
 
 
 def _encode(host: dict | CLIPHost, templates: Sequence[str]) -> Tensor | None:
-    """(T, Q, E) features of a host's class names in every template; None where its text is ready-made."""
+    """(T, Q, E) features of a host's class names in every template; None if its text features are ready-made."""
     if not isinstance(host, Mapping) or host.get('text_features') is not None or host.get('class_names') is None:
         return None
     queries = ClassNames.read(host['class_names']).queries
@@ -209,9 +209,11 @@ def _encode(host: dict | CLIPHost, templates: Sequence[str]) -> Tensor | None:
 
 
 def _with_text(host: dict | CLIPHost, features: Tensor) -> dict:
-    """The config of a host whose text is the mean of all templates. Args: features (T, Q, E), of length one."""
+    """The config of a host whose text is the mean of all templates. Args: features: (T, Q, E) unit vectors."""
     if not isinstance(host, Mapping):
-        raise TPAError('MLMP.template_features need a host that is given as a config, not one that is built already.')
+        raise TPAError('MLMP.template_features requires a host given as a config, not one that is already built.')
     if features.ndim != 3:
-        raise TPAError(f'MLMP.template_features must be (templates, queries, width), not {tuple(features.shape)}.')
+        raise TPAError(
+            f'MLMP.template_features must have the shape (templates, queries, channels), not {tuple(features.shape)}.'
+        )
     return {**{key: value for key, value in host.items() if key != 'templates'}, 'text_features': features.mean(0)}

@@ -1,4 +1,4 @@
-"""Test-time training of LayerNorms: what MLMP and TENT share."""
+"""Base class of MLMP and TENT: adaptation of LayerNorms at test time."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .wrapper import HostWrapper
 
 
 class NormAdaptation(HostWrapper):
-    """Adapts the LayerNorms of the host's visual tower to images by minimizing an entropy, then lets it predict.
+    """Adapts the LayerNorms of the host's visual tower to images by minimizing an entropy, then predicts.
 
-    Gradients exist only while a step is taken, whatever mode the caller is in. All windows of an image (or a batch)
-    count alike; as many as the host takes at a time are in memory together, and their gradients add up.
+    Gradients exist only during a step, whatever mode the caller is in. All windows of an image (or a batch) have the
+    same weight; those of one call of the network are in memory together, and the gradients of all calls add up.
 
     Args:
         host: As for :class:`HostWrapper`.
@@ -30,16 +30,16 @@ class NormAdaptation(HostWrapper):
     def __init__(self, host: dict | CLIPHost, steps: int = 10, lr: float = 1e-3, **kwargs) -> None:
         super().__init__(host, **kwargs)
         if steps < 0 or not lr > 0:
-            raise TPAError(f'steps must be 0 or more and lr positive, not {steps} and {lr}.')
+            raise TPAError(f'steps must be 0 or more and lr must be positive, not {steps} and {lr}.')
         self.steps, self.lr = int(steps), float(lr)
         self._stream: AdaptedNorms | None = None
 
     @abstractmethod
     def objective(self, images: Tensor) -> Tensor:
-        """(B, 3, h, w) windows -> (B,) what is minimized, differentiable."""
+        """(B, 3, h, w) windows -> (B,) differentiable values to minimize."""
 
     def score_adapted(self, windows: list[list[Tensor]]) -> list[list[Tensor]]:
-        """What is predicted with the LayerNorms as they are at the moment. Args: as for :meth:`score_windows`."""
+        """Scores windows with the LayerNorms as they are. Args: as for :meth:`score_windows`."""
         return self.host.score_windows(windows)
 
     def score_windows(self, windows: list[list[Tensor]]) -> list[list[Tensor]]:
@@ -64,15 +64,15 @@ class NormAdaptation(HostWrapper):
         return self.score_adapted(windows)
 
     def new_norms(self) -> AdaptedNorms:
-        """The host's LayerNorms as they are, to be adapted."""
+        """Returns copies of the host's LayerNorms, to be adapted."""
         return AdaptedNorms(self.host.tower, self.lr)
 
     def adapt(self, norms: AdaptedNorms, windows: list[Tensor]) -> Tensor:
-        """Takes all steps on some windows together.
+        """Adapts LayerNorms to some windows together.
 
         Args:
-            norms: What is adapted.
-            windows: (3, h, w) each; those with NaN are left out, or nothing else would remain of the LayerNorms.
+            norms: The LayerNorms.
+            windows: (3, h, w) each; those with NaN are dropped, because they would turn the LayerNorms into NaN.
 
         Returns:
             (steps,) mean objective of the windows at the start of each step.

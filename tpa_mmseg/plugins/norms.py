@@ -1,4 +1,4 @@
-"""The LayerNorms of a visual tower, adapted on copies: the tower's own tensors are never written to."""
+"""LayerNorms of a visual tower, adapted on copies: the tower's own tensors never change."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ..clip.tower import CLIPTower
 class AdaptedNorms:
     """Copies of all LayerNorm weights and biases of a tower, and the Adam that changes them.
 
-    This is all that test-time training leaves behind: who drops it has forgotten everything, the optimizer's moments
-    and its count of steps included.
+    This is the whole state of the adaptation: without it everything is forgotten, including the optimizer's moments and
+    its number of steps.
 
     Args:
         tower: The tower.
@@ -41,7 +41,7 @@ class AdaptedNorms:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Inside, the tower runs with the copies. Whatever happens there, its own tensors are put back."""
+        """Returns a context in which the tower runs with the copies. Its own tensors are restored in any case."""
         own = {place: getattr(module, name) for place, (module, name) in self._places.items()}
         try:
             self._put(self.copies)

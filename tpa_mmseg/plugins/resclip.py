@@ -1,4 +1,4 @@
-"""ResCLIP: CLIP's last block borrows attention from earlier blocks, and from a first prediction of its own.
+"""ResCLIP: CLIP's last block uses the attention of earlier blocks, and feedback of its first prediction.
 
 Written from the formulas; the original repository has no license and nothing of it is used here.
 """
@@ -44,15 +44,15 @@ class CrossCorrelation:
 
 @MODELS.register_module()
 class ResCLIP(Plugin):
-    """RCS and SFR, each of which may be left out, inside CLIP, SCLIP, ClearCLIP or NACLIP.
+    """RCS and SFR, each of which can be disabled, inside CLIP, SCLIP, ClearCLIP or NACLIP.
 
-    The original reads its switches wrongly, so that both are always on; here they are real.
+    In the original the switches have no effect, so that both are always on; here they work.
 
     Args:
-        rcs: Options of :class:`CrossCorrelation`; False leaves it out.
+        rcs: Options of :class:`CrossCorrelation`; False disables it.
         sfr: Options of :class:`~tpa_mmseg.plugins.resclip_feedback.Feedback`, semantic feedback refinement: the last
-            block runs a second time, with scores that know which patches the first prediction put together. False
-            leaves it out.
+            block runs a second time, and patches with the same label in the first prediction attend more to each
+            other. False disables it.
     """
 
     def __init__(self, rcs: dict | bool = True, sfr: dict | bool = True) -> None:
@@ -62,14 +62,13 @@ class ResCLIP(Plugin):
     def check(self, host: CLIPHost) -> None:
         if not isinstance(host, LastBlockHost) or host.attention not in _WITH_SCORES:
             raise TPAError(
-                f'ResCLIP changes the scores of an attention ({", ".join(_WITH_SCORES)}), but this '
-                f'{type(host).__name__} has none: choose another host, or leave plugin out.'
+                f'ResCLIP needs a host with attention scores ({", ".join(_WITH_SCORES)}), but {type(host).__name__} '
+                'has none: choose another host, or remove plugin.'
             )
         last = len(host.tower.blocks) - 1
         if self.rcs is not None and not (self.rcs.blocks and all(0 <= index < last for index in self.rcs.blocks)):
             raise TPAError(
-                f'rcs.blocks must name blocks before the last, 0 to {last - 1} in this CLIP, '
-                f'not {list(self.rcs.blocks)}.'
+                f'rcs.blocks must be blocks before the last, 0 to {last - 1} in this CLIP, not {list(self.rcs.blocks)}.'
             )
 
     def features(self, host: LastBlockHost, images: Tensor) -> Tensor:
@@ -119,7 +118,7 @@ class ResCLIP(Plugin):
 
 
 def cross_correlation(earlier: Sequence[tuple[Tensor, Tensor]], values: Tensor) -> Tensor:
-    """Mixes values by A_c, the mean attention of earlier blocks, which itself never exists.
+    """Mixes values by A_c, the mean attention of earlier blocks, without computing A_c itself.
 
     Args:
         earlier: (B, heads, T, d) queries and keys of each of them.

@@ -1,4 +1,4 @@
-"""Semantic feedback refinement (SFR) of ResCLIP: from a first prediction to what patches should see of each other."""
+"""Semantic feedback refinement (SFR) of ResCLIP: attention between patches that follows from a first prediction."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ _CONNECTIVITY = ('partial', 'full', None)
 class Feedback:
     """Every pre-softmax score matrix Z of the host becomes ``scale ((1 - weight) Z + weight S)``.
 
-    S says which patches the first prediction puts together. Labels in it are text queries, so synonyms are different.
+    S is large for pairs of patches with the same label in the first prediction. Labels in it are text queries, so
+    synonyms are different labels.
 
     Args:
         scale: tau_s.
         weight: lambda_s.
         temp_thd: Pixels whose best probability is below it get label 0, whether or not that is a background.
-        connectivity: Patches of one label that no path of that label connects see less of each other, the farther the
-            less. The path is a straight line. ``'full'`` looks at all of it. The original divides it by the longest
-            distance in the grid instead of its own, so that of a short path only the beginning is looked at:
-            ``'partial'``. None lets all patches of a label see each other.
+        connectivity: Patches of one label that no path of that label connects attend less to each other, the farther
+            apart the less. The path is a straight line. ``'full'`` checks all of it. The original divides it by the
+            longest distance in the grid instead of its own length, so that only the beginning of a short path is
+            checked: ``'partial'``. With None all patches of a label attend to each other.
         gaussian_std: Of the smoothing along the rows of S. It runs over the flattened grid, as in the original.
         pamr_steps: Steps of mask refinement of the first prediction, 0 for none.
         pamr_dilations: Distances of the neighbors in it.
@@ -76,17 +77,17 @@ class Feedback:
         return full.mul_(logit_scale).softmax(0)
 
     def changes(self, semantic: Tensor, dim: int) -> dict:
-        """How the scores of an attention with ``dim`` numbers per head change. Args: semantic: S."""
+        """Returns the bias and scale of the changed scores. Args: semantic: S; dim: channels per head."""
         return {'bias': self.scale * self.weight * semantic, 'scale': self.scale * (1 - self.weight) * dim**-0.5}
 
 
 def patch_labels(probabilities: Tensor, threshold: float, patch: int) -> Tensor:
-    """The most frequent label among the pixels of each patch, the lowest where several are.
+    """Returns the most frequent label among the pixels of each patch; in a tie, the lowest.
 
     Args:
         probabilities: (Q, H, W).
         threshold: Pixels whose best probability is below it get label 0.
-        patch: Side of a patch. Pixels beyond the last whole patch are not looked at.
+        patch: Side of a patch. Pixels beyond the last whole patch are ignored.
 
     Returns:
         (H // patch, W // patch) int64.
@@ -102,7 +103,7 @@ def patch_labels(probabilities: Tensor, threshold: float, patch: int) -> Tensor:
 
 
 def semantic_attention(labels: Tensor, connectivity: str | None, std: float) -> Tensor:
-    """How much the patches of a label map should see of each other: (h, w) -> (N, N), rows sum to one."""
+    """Computes attention weights between the patches of a label map: (h, w) -> (N, N), rows sum to one."""
     flat = labels.flatten()
     affinity = (flat[:, None] == flat).float()
     if connectivity is not None and len(flat) > 1:
@@ -119,7 +120,7 @@ def distance_decay(labels: Tensor) -> Tensor:
 
 
 def gaussian_kernel(length: int, std: float) -> Tensor:
-    """A Gaussian at ``6 std + 1`` whole numbers around zero or at ``length``, whichever is less; one more if even."""
+    """A Gaussian at ``6 std + 1`` integers around zero, or at ``length`` of them if that is less; one more if even."""
     size = min(length, int(6 * std + 1))
     offsets = torch.arange(size + (size + 1) % 2) - size // 2
     return torch.exp(-offsets.square() / (2 * std**2))
@@ -151,7 +152,7 @@ def connected(labels: Tensor, connectivity: str) -> Tensor:
             going = (distance >= k)[:, 0]
             first, second, way = first[going], second[going], way[going]
             if connectivity == 'full':
-                # One division of whole numbers: what is half-way between two patches is exactly so.
+                # One division of integers: points half-way between two patches are exact.
                 steps = distance[going]
                 points = (where[first] * steps + way * k) / steps
             else:
@@ -164,7 +165,7 @@ def connected(labels: Tensor, connectivity: str) -> Tensor:
 
 
 def _pairs(mask: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """Rows and columns where an (N, N) mask is set, a bounded number of them at a time."""
+    """Yields rows and columns of the True entries of an (N, N) mask, a bounded number of them at a time."""
     rows = max(1, _CHUNK_PAIRS // len(mask))
     for top in range(0, len(mask), rows):
         first, second = mask[top : top + rows].nonzero().T

@@ -1,4 +1,4 @@
-"""Baselines that leave the network alone and score its patches anew: what T3A and LAME share."""
+"""Base class of T3A and LAME: they do not change the network and score its patches in another way."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class RescoringWrapper(HostWrapper):
         return F.normalize(features.float(), dim=1)
 
     def rescore_windows(self, windows: list[Tensor]) -> list[Tensor]:
-        """(E, gh, gw) unit features of an image's windows -> their (Q, gh, gw) scores, all patches taken together."""
+        """(E, gh, gw) unit features of an image's windows -> their (Q, gh, gw) scores, from all patches together."""
         patches = torch.cat([window.flatten(1).T for window in windows])
-        # NaN belongs to the patches it came from, and to nothing that is learnt from the others.
+        # Patches with NaN keep it, and nothing is learned from them.
         known = torch.isfinite(patches).all(1)
         scores = patches.new_full((len(patches), len(self.host.text_features)), float('nan'))
         if known.any():

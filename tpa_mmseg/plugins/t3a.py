@@ -1,4 +1,4 @@
-"""T3A: a classifier of prototypes that are adjusted to the features met at test time."""
+"""T3A: a classifier of prototypes that are adjusted to the features of the test images."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .wrapper import entropy
 
 
 class Supports(NamedTuple):
-    """Features that stand for classes, and how sure the original classifier was of them."""
+    """Features that represent classes, with the entropy of the original classifier's prediction for them."""
 
     features: Tensor  #: (S, E)
     labels: Tensor  #: (S,) int64
@@ -24,15 +24,15 @@ class Supports(NamedTuple):
 
     @classmethod
     def of(cls, features: Tensor, weight: Tensor) -> Supports:
-        """(S, E) features, labeled by a linear classifier. Args: weight (C, E), its scale included."""
+        """Labels (S, E) features by a linear classifier. Args: weight: (C, E), including its scale."""
         logits = features @ weight.T
         return cls(features, logits.argmax(1), entropy(logits, dim=1))
 
     def joined(self, other: Supports) -> Supports:
         return Supports(*(torch.cat(pair) for pair in zip(self, other, strict=True)))
 
-    def surest(self, count: int) -> Supports:
-        """The ``count`` supports of each class with the lowest entropy."""
+    def most_certain(self, count: int) -> Supports:
+        """Returns the ``count`` supports of each class with the lowest entropy."""
         order = self.entropies.argsort(stable=True)
         order = order[self.labels[order].argsort(stable=True)]
         labels = self.labels[order]
@@ -42,7 +42,7 @@ class Supports(NamedTuple):
         return Supports(*(part[kept] for part in self))
 
     def prototypes(self, classes: int) -> Tensor:
-        """(C, E) direction of the sum of each class's unit supports, zero for a class without any."""
+        """Returns the (C, E) normalized sum of each class's unit supports, zero for a class without any."""
         sums = self.features.new_zeros(classes, self.features.shape[1])
         return F.normalize(sums.index_add_(0, self.labels, F.normalize(self.features, dim=1)), dim=1)
 
@@ -51,14 +51,14 @@ class Supports(NamedTuple):
 class T3A(RescoringWrapper):
     """Test-time template adjuster on patches: every text query is a class, its vector the first support.
 
-    The patches of an image join the supports of the queries that they look like, then only the surest are kept, then
-    the image is scored against the prototypes: an image always has a say in its own. All patches of an image, those
-    of overlapping windows included, come at once.
+    The patches of an image are added to the supports of their predicted queries, then only the most certain supports
+    are kept, then the image is scored against the prototypes, which therefore depend on it. All patches of an image,
+    including those of overlapping windows, are added at once.
 
     Args:
-        host: As for :class:`HostWrapper`. Its ``logit_scale`` decides how sure the classifier is of a patch.
-        filter_k: Supports that are kept for each query; None keeps all, which needs ``scope='image'``. So at most
-            queries x ``filter_k`` features outlive an image.
+        host: As for :class:`HostWrapper`. Its ``logit_scale`` scales the logits whose entropy is compared.
+        filter_k: Supports that are kept for each query; None keeps all, which requires ``scope='image'``. So at most
+            queries x ``filter_k`` features are kept from one image to the next.
         scope: ``'image'`` or ``'stream'``.
         **kwargs: As for :class:`HostWrapper`.
     """
@@ -70,7 +70,7 @@ class T3A(RescoringWrapper):
         if filter_k is not None and filter_k < 1:
             raise TPAError(f'T3A.filter_k must be at least 1, or None to keep all supports, not {filter_k}.')
         if filter_k is None and self.scope == 'stream':
-            raise TPAError("T3A would keep every patch of every image: set filter_k, or scope='image'.")
+            raise TPAError("filter_k=None with scope='stream' would keep all patches: set filter_k, or scope='image'.")
         self.filter_k = filter_k
         self._stream: Supports | None = None
 
@@ -79,7 +79,7 @@ class T3A(RescoringWrapper):
         supports = Supports.of(weight, weight) if self._stream is None else self._stream
         supports = supports.joined(Supports.of(patches, weight))
         if self.filter_k is not None:
-            supports = supports.surest(self.filter_k)
+            supports = supports.most_certain(self.filter_k)
         if self.scope == 'stream':
             self._stream = supports
         return patches @ supports.prototypes(len(weight)).T

@@ -13,9 +13,9 @@ from .wrapper import entropy
 class TENT(NormAdaptation):
     """Minimizes the mean entropy of the patches before it predicts.
 
-    The original adapts the BatchNorms of a classifier, one step per batch, without ever going back. This is the form
-    for CLIP in MLMP's comparison: all LayerNorms of the visual tower, ten steps, and back again; there the host has
-    one prompt ("a photo of a {}") and CLIP's own ``logit_scale`` of 100. ``steps=1, scope='stream'`` is nearer to the
+    The original adapts the BatchNorms of a classifier, one step per batch, and never resets them. This is the form for
+    CLIP in MLMP's comparison: all LayerNorms of the visual tower, ten steps, then a reset; there the host has one
+    prompt ("a photo of a {}") and CLIP's own ``logit_scale`` of 100. ``steps=1, scope='stream'`` is closer to the
     original. Args: see :class:`NormAdaptation`.
     """
 

@@ -14,9 +14,8 @@ from timm.models.vision_transformer_sam import Block
 from torch import Tensor, nn
 
 from ..encoders.timm_models import load_file
-from ..errors import TPAError
 from ..layers.precision import PRECISIONS, autocast_to
-from ..options import one_of
+from ..options import one_of, unknown_option
 from .attention import GlobalAttention
 from .model import SAMModel, find_checkpoint
 
@@ -78,9 +77,9 @@ class SAMEncoder(nn.Module):
     @classmethod
     def of(cls, sam: Mapping | None) -> SAMEncoder:
         """Reads the ``sam`` entry of a config."""
-        unknown = sorted(set(sam or {}) - {'model', 'checkpoint', 'precision'})
-        if unknown:
-            raise TPAError(f'Unknown option of sam: {", ".join(unknown)}. Options: model, checkpoint, precision.')
+        known = ('model', 'checkpoint', 'precision')
+        for key in set(sam or ()) - set(known):
+            raise unknown_option('sam', key, known)
         return cls(**(sam or {}))
 
     @torch.no_grad()

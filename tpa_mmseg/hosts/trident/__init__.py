@@ -1,4 +1,4 @@
-"""Trident: CLIP spliced by a DINO proxy, mixed by SAM's correlation, and redrawn by SAM."""
+"""Trident: CLIP's values mixed by a DINO proxy and by SAM's correlation, and regions redrawn by SAM."""
 
 from .host import Trident
 

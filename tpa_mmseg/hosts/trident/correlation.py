@@ -1,4 +1,4 @@
-"""SAM correlation: patches take over what SAM's last block attends to and finds similar."""
+"""SAM correlation: patches are mixed by the attention and the similar values of SAM's last block."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ...sam.encoder import SAMFeatures
 
-# Thresholds above it are lowered to it; without refine_neg_cos those below zero are raised to the other.
+# Thresholds above the first are lowered to it; without refine_neg_cos those below zero are raised to the second.
 _HIGHEST = 0.9
 _INSTEAD_OF_NEGATIVE = 0.6
 
@@ -19,7 +19,7 @@ def correlate(features: SAMFeatures, canvas: Tensor, cos_fac: float, refine_neg_
     """Mixes a map, resized to SAM's grid, by the attention and the values of SAM's last block.
 
     Args:
-        features: What SAM sees in the image.
+        features: SAM's features of the image.
         canvas: (D, h, w) map of the image.
         cos_fac, refine_neg_cos: See :func:`mix`.
 
@@ -30,7 +30,7 @@ def correlate(features: SAMFeatures, canvas: Tensor, cos_fac: float, refine_neg_
     attention = features.attention
 
     def weights(top: int, bottom: int) -> Tensor:
-        # Weights of the padding are dropped; rows are divided by their sum later.
+        # Weights of the padding are dropped; rows are divided by their sum afterward.
         return attention.weights(top, bottom, width)[..., :height, :width]
 
     canvas = F.interpolate(canvas[None].float(), (height, width), mode='bilinear')[0]
@@ -48,15 +48,15 @@ def mix(
 ) -> Tensor:
     """``W canvas`` with ``W(m, n) = sum_h A_h(m, n) [cos(V_h(m), V_h(n)) > t(m)]``, its rows divided by their sum.
 
-    W is made for a band of rows at a time. Its threshold is hard, so everything is computed in float32.
+    W is computed for a band of rows at a time. Its threshold is hard, so everything is computed in float32.
 
     Args:
         canvas: (D, gh, gw) map.
         values: (heads, gh, gw, d) values V.
         weights: Rows ``top`` to ``bottom`` of the attention A: (heads, bottom - top, gw, gh, gw).
-        bands: The rows to ask for.
+        bands: The bands of rows, as (top, bottom) pairs.
         cos_fac: ``t(m)`` is this factor times the mean cosine of patch m with all patches in all heads, at most 0.9.
-        refine_neg_cos: Leave negative thresholds as they are, instead of taking 0.6.
+        refine_neg_cos: Keep negative thresholds, instead of taking 0.6.
 
     Returns:
         (D, gh, gw).

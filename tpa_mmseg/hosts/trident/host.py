@@ -1,4 +1,4 @@
-"""Trident: windows of CLIP spliced with DINO's similarities, then mixed over the whole image as SAM sees it."""
+"""Trident: windows of CLIP are mixed by DINO's similarities, spliced, and mixed again by SAM's correlation."""
 
 from __future__ import annotations
 
@@ -30,21 +30,20 @@ DINO = {'type': 'TimmEncoder', 'model': 'vit_base_patch16_224.dino'}
 
 @MODELS.register_module()
 class Trident(ProxyHost):
-    """Splices windows by proxy attention, and mixes the result by SAM's correlation.
+    """Mixes windows by proxy attention, splices them, and mixes the result by SAM's correlation.
 
-    SAM looks at the original image, which is read again from ``img_path`` as the original implementation does. Where
-    there is no such file (or it has another size than ``ori_shape``), it sees the network's input, resized to the
-    original size.
+    SAM's input is the original image, which is read again from ``img_path`` as in the original implementation. If there
+    is no such file (or its size is not ``ori_shape``), it is the network's input, resized to the original size.
 
     Args:
-        proxy: Config of the encoder whose similarities mix CLIP's values within windows. Its mean cosine is that of
-            all windows of the image together.
+        proxy: Config of the encoder whose similarities mix CLIP's values within windows. Its mean cosine is taken over
+            all windows of the image.
         sam: ``dict(model=, checkpoint=, precision=)``, see :class:`SAMEncoder`.
         cos_fac: Patches whose values in SAM have a cosine of at most ``cos_fac`` times the mean do not mix.
-        refine_neg_cos: Leave such thresholds as they are where they are negative, instead of taking 0.6.
-        halves: Show SAM the left and the right half of the image one after the other (Cityscapes).
+        refine_neg_cos: Keep such thresholds if they are negative, instead of taking 0.6.
+        halves: Run SAM on the left and the right half of the image separately (Cityscapes).
         refinement: Options of :class:`Refinement`, with which SAM redraws the regions of the coarse prediction; None
-            to leave it as it is. Its mask prompt is by default the original's, see there.
+            to keep the coarse prediction.
         slide_crop: Side of a window, a multiple of CLIP's and the proxy's patch.
         slide_stride: Step between windows, a multiple of CLIP's patch.
         **kwargs: As for :class:`ProxyHost`.
@@ -72,13 +71,13 @@ class Trident(ProxyHost):
         self.refinement = None if refinement is None else options_of(Refinement, refinement, 'refinement')
         self.decoder = None if refinement is None else SAMDecoder(self.sam.model, self.sam.path)
         if self.refinement and self.rule.area_thd is not None:
-            raise TPAError('Trident has no area_thd once masks are refined: leave area_thd or refinement out.')
+            raise TPAError('area_thd cannot be combined with refinement in Trident: remove one of them.')
 
     def _check_windows(self) -> None:
-        """Windows must lie on CLIP's patch grid, or they could not be spliced."""
+        """Raises TPAError if windows are not aligned with CLIP's patch grid: they could not be spliced."""
         patch, proxy = self.tower.patch_size, self.proxy.patch
         if self.sliding.pad_to != 1:
-            raise TPAError('Trident splices windows and cannot pad them: leave padding out.')
+            raise TPAError('Trident splices windows and cannot pad them: remove padding.')
         if self.sliding.whole:
             return
         if self.sliding.crop % patch or self.sliding.crop % proxy:
@@ -90,7 +89,7 @@ class Trident(ProxyHost):
             raise TPAError(f"slide_stride must be a multiple of CLIP's patch, {patch}, not {self.sliding.stride}.")
 
     def score_windows(self, windows: list[list[Tensor]]) -> list[list[Tensor]]:
-        """Runs CLIP and the proxy. Returns what :meth:`window_maps` gives for each window; scores follow later."""
+        """Runs CLIP and the proxy. Returns the output of :meth:`window_maps` for each window, not scores yet."""
         return run_on_windows(self.window_maps, windows, self.windows_per_call)
 
     def _score_map(self, cut: Cut, maps: list[Tensor]) -> ScoreMap:
@@ -130,15 +129,15 @@ class Trident(ProxyHost):
             return torch.cat((self.values(images, tuple(proxy.shape[-2:])), proxy), 1)
 
     def splice(self, maps: list[Tensor], size: tuple[int, int]) -> Tensor:
-        """Mixes the values of each window and averages windows where they overlap.
+        """Mixes the values of each window and averages overlapping windows.
 
         Args:
             maps: Of each window of an image, from :meth:`window_maps`.
             size: Height and width of the image that was cut.
 
         Returns:
-            (D, r H / patch, r W / patch) output of CLIP's last attention. The integer r says how many patches of the
-            proxy there are to one of CLIP, at least one.
+            (D, r H / patch, r W / patch) output of CLIP's last attention. The integer r is the number of patches of the
+            proxy per patch of CLIP, at least one.
         """
         block, patch = self.tower.blocks[-1], self.tower.patch_size
         values, proxy = torch.stack(maps).split([block.attn.embed_dim, self.proxy.dim], 1)
@@ -160,7 +159,7 @@ class Trident(ProxyHost):
         return canvas / visits
 
     def sam_image(self, image: Tensor, sample: SegDataSample | None, size: tuple[int, int]) -> np.ndarray:
-        """(H, W, 3) uint8 RGB of the original image, enlarged to whole patches of CLIP.
+        """Returns the (H, W, 3) uint8 RGB input of SAM: the original image, enlarged to whole patches of CLIP.
 
         Args:
             image: (3, h, w) network input.
@@ -174,7 +173,7 @@ class Trident(ProxyHost):
         return resize_pixels(pixels, tuple(next_multiple(side, self.tower.patch_size) for side in size))
 
     def _sam_views(self, pixels: np.ndarray) -> list[np.ndarray]:
-        """What SAM looks at: the image, or its halves."""
+        """Returns the inputs of SAM: the image, or its halves."""
         middle = pixels.shape[1] // 2
         halves = (pixels[:, :middle], pixels[:, middle:])
         return [np.ascontiguousarray(half) for half in halves] if self.halves else [pixels]
@@ -184,7 +183,7 @@ class Trident(ProxyHost):
 
         Args:
             canvas: (D, h, w) from :meth:`splice`.
-            parts: What SAM sees in the image, or in its left and right half.
+            parts: SAM's features of the image, or of its left and right half.
 
         Returns:
             (1, E, gh, gw) features, not normalized.
@@ -211,6 +210,6 @@ class Trident(ProxyHost):
             'cos_fac': self.cos_fac,
             'refine_neg_cos': self.refine_neg_cos,
             'halves': self.halves,
-            # The threshold decides which regions are redrawn.
+            # The threshold changes which regions are redrawn.
             'refinement': self.refinement and {**self.refinement.as_dict(), 'prob_thd': self.rule.prob_thd},
         }

@@ -1,4 +1,4 @@
-"""The original image behind a network's input, for hosts whose second model wants it untouched."""
+"""The original image behind a network's input, for hosts whose second model needs it unchanged."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from mmseg.structures import SegDataSample
 
 
 def read_original(sample: SegDataSample | None, size: tuple[int, int]) -> np.ndarray | None:
-    """Reads the file that a sample names.
+    """Reads the image file of a sample.
 
     Args:
         sample: The sample.
-        size: Height and width that the image must have.
+        size: Expected height and width.
 
     Returns:
-        (H, W, 3) uint8 RGB; None, with a warning, where there is no such file, and where no file is named.
+        (H, W, 3) uint8 RGB; None if the sample has no file or, with a warning, if the file is missing or unsuitable.
     """
     path = None if sample is None else sample.metainfo.get('img_path')
     if not path:
@@ -30,8 +30,8 @@ def read_original(sample: SegDataSample | None, size: tuple[int, int]) -> np.nda
     image = cv2.imdecode(content, cv2.IMREAD_COLOR) if content.size else None
     if image is None or image.shape[:2] != tuple(size):
         warnings.warn(
-            'SAM should see the original image, but img_path names no image file of the size ori_shape: '
-            'it sees the input of the network instead.',
+            'SAM should run on the original image, but img_path is not an image file of the size ori_shape: '
+            "the network's input is used instead.",
             stacklevel=2,
         )
         return None
@@ -39,7 +39,7 @@ def read_original(sample: SegDataSample | None, size: tuple[int, int]) -> np.nda
 
 
 def resize_pixels(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Bilinear resize of an (H, W, 3) uint8 image to a height and width, as OpenCV does it."""
+    """Resizes an (H, W, 3) uint8 image bilinearly to a height and width, by OpenCV."""
     if image.shape[:2] == tuple(size):
         return image
     return cv2.resize(image, tuple(size[::-1]), interpolation=cv2.INTER_LINEAR)

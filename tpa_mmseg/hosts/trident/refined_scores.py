@@ -1,4 +1,4 @@
-"""Class probabilities after masks were refined at full size, with labels that the host decided by itself."""
+"""Class probabilities after SAM redrew regions, and the labels that the host decides by the refined masks."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ...core.scores import best_class
 
 @dataclass(frozen=True, eq=False)
 class RefinedRule(DecisionRule):
-    """The host's rule where no refined mask is, and its own labels where one is.
+    """The host's decision rule outside of refined masks, and its own labels inside.
 
-    Where masks were refined the host decides before its score map is complete, so its labels do not follow from the
-    map. What fused scores mean there: the host's label stands as long as the best class is that of the host's own
-    scores; where the lookup makes another class the best, that class is the label. Without a lookup the labels are
-    therefore the host's. ``prob_thd`` never applies where masks were refined.
+    Inside refined masks the host decides before its score map is complete, so its labels do not follow from the map.
+    For fused scores this means: the host's label stands as long as the best class is that of the host's own scores; if
+    the lookup makes another class the best, that class is the label. Without a lookup the labels are therefore the
+    host's. ``prob_thd`` never applies inside refined masks.
 
     Args:
         own: (H, W) int64 label of the pixels in refined masks, -1 elsewhere.
@@ -36,14 +36,14 @@ class RefinedRule(DecisionRule):
 
 
 class RefinedScores(ScoreMap):
-    """Refined scores where there are any, divided by their sum, and coarse probabilities elsewhere.
+    """Refined scores inside masks, divided by their sum, and coarse probabilities elsewhere.
 
     Args:
         coarse: The scores before refinement.
         classes: (K,) int64 classes that have refined masks, ascending.
         maps: (K, H, W) their refined scores, zero outside the masks.
-        failed: (H, W) bool: regions that could not be refined. There the coarse scores (before they were brought to
-            the simplex) count as well: the higher of the two is taken.
+        failed: (H, W) bool: regions that could not be refined. There the coarse scores (before normalization) count as
+            well: the higher of the two is taken.
     """
 
     def __init__(self, coarse: ScoreMap, classes: Tensor, maps: Tensor, failed: Tensor) -> None:
@@ -52,7 +52,7 @@ class RefinedScores(ScoreMap):
         self.channels = coarse.channels + coarse.num_classes
         highest, index = maps.max(0)
         self.refined = highest > 0
-        # The host decides by the refined masks alone, whatever the failed regions add to its scores.
+        # The host decides by the refined masks alone, not by the scores that failed regions add.
         own = torch.where(self.refined, classes[index], -1)
         winner = torch.zeros_like(own)
         for top, bottom in self.ranges():
@@ -87,7 +87,7 @@ class RefinedScores(ScoreMap):
 
 
 class CoarseScores:
-    """The scores of a map as they were before they were brought to the simplex, as a RowSource."""
+    """The scores of a map before normalization, as a :class:`~tpa_mmseg.core.RowSource`."""
 
     def __init__(self, scores: ScoreMap) -> None:
         self.scores = scores

@@ -19,16 +19,16 @@ from .regions import Regions, find_regions
 
 @dataclass(frozen=True)
 class Refinement:
-    """How regions are prompted and which of SAM's masks are kept.
+    """Options of the second stage: the prompts of regions, and which of SAM's masks are kept.
 
     Args:
         coarse_thresh: Pixels whose best score is below it belong to no region.
-        minimal_area: Regions of fewer pixels, at half the size of the image, are left alone.
-        mask_coff: Factor of the scores that are the mask prompt.
-        iou_thresh: Masks are kept whose intersection over union SAM predicts to be higher.
-        mask_prompt: The original hands the mask prompt to SAM as a three-dimensional tensor, ``'3d'``, and SAM then
-            normalizes it over rows instead of channels. That changes masks and their predicted quality, and the
-            published numbers depend on it: it is the default. ``'4d'`` is the prompt that SAM was trained with.
+        minimal_area: Regions of fewer pixels, at half the size of the image, are not redrawn.
+        mask_coff: Factor of the scores in the mask prompt.
+        iou_thresh: Masks are kept if SAM predicts a higher intersection over union.
+        mask_prompt: The original passes the mask prompt to SAM as a three-dimensional tensor, ``'3d'``, and SAM then
+            normalizes it over rows instead of channels. This changes masks and their predicted quality, and the
+            published results depend on it: it is the default. ``'4d'`` is the prompt that SAM was trained with.
     """
 
     coarse_thresh: float = 0.2
@@ -45,13 +45,13 @@ class Refinement:
 
 
 def refine(coarse: ScoreMap, features: SAMFeatures, decoder: SAMDecoder, options: Refinement) -> ScoreMap:
-    """The scores of an image after SAM redrew its regions; the coarse ones if it could redraw none.
+    """Redraws the regions of an image by SAM. Returns the coarse scores if none could be redrawn.
 
     Args:
         coarse: The scores of the first stage.
-        features: What SAM sees in the image, with its embedding.
+        features: SAM's features of the image, with the embedding.
         decoder: SAM's decoder.
-        options: How to go about it.
+        options: Of the second stage.
     """
     half, labels = _at_half_size(coarse, options)
     logits: dict[int, Tensor] = {}
@@ -70,11 +70,11 @@ def refine(coarse: ScoreMap, features: SAMFeatures, decoder: SAMDecoder, options
 
 
 def _at_half_size(coarse: ScoreMap, options: Refinement) -> tuple[Tensor, Tensor]:
-    """(C, h, w) scores and (h, w) labels at half the size of the image, -1 where a pixel is too unsure."""
+    """(C, h, w) scores and (h, w) labels at half the size of the image, -1 for uncertain pixels."""
     size = tuple(max(1, side // 2) for side in coarse.size)
     source = Resized(CoarseScores(coarse), size)
     scores = torch.empty(source.shape, device=coarse.device)
-    # A row at half size needs two of the image.
+    # A row at half size is made from two rows of the image.
     for top, bottom in band_ranges(2 * coarse.channels, size, coarse.device):
         scores[:, top:bottom] = source.rows(top, bottom)
     labels = _nearest(coarse.labels(), size)
@@ -86,13 +86,13 @@ def _at_half_size(coarse: ScoreMap, options: Refinement) -> tuple[Tensor, Tensor
 def region_prompts(
     regions: Regions, score: Tensor, size: tuple[int, int], decoder: SAMDecoder, options: Refinement
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Points, boxes and mask that the decoder takes.
+    """Returns points, boxes and mask for the decoder.
 
     Args:
         regions: The regions of a class.
         score: (h, w) its score at half size.
         size: Height and width of the image.
-        decoder: Who takes them.
+        decoder: SAM's decoder.
         options: Factor and form of the mask.
     """
     model, device = decoder.model, score.device
@@ -110,7 +110,7 @@ def region_prompts(
 def _highest(masks: Tensor, features: SAMFeatures, decoder: SAMDecoder, size: tuple[int, int]) -> Tensor:
     """(n, s, s) logits of a class's masks -> (H, W) the highest at each pixel of the image.
 
-    One mask at a time is brought to the square input, cut to the image, and brought to its size.
+    One mask at a time is resized to the square input, cropped to the image, and resized to its size.
     """
     highest = None
     for mask in masks:
@@ -123,7 +123,7 @@ def _highest(masks: Tensor, features: SAMFeatures, decoder: SAMDecoder, size: tu
 
 
 def _refined_maps(coarse: ScoreMap, logits: dict[int, Tensor]) -> tuple[Tensor, Tensor]:
-    """The classes with refined masks, and their scores: coarse score times mask probability inside the mask."""
+    """Returns the classes with refined masks, and their scores: coarse score times probability inside the mask."""
     classes = torch.tensor(sorted(logits), device=coarse.device)
     maps = torch.stack([logits[label] for label in sorted(logits)])
     source = CoarseScores(coarse)
@@ -134,5 +134,5 @@ def _refined_maps(coarse: ScoreMap, logits: dict[int, Tensor]) -> tuple[Tensor, 
 
 
 def _nearest(values: Tensor, size: tuple[int, int]) -> Tensor:
-    """(h, w) values resized to another size without mixing them."""
+    """Resizes (h, w) values to another size without mixing them."""
     return F.interpolate(values[None, None].float(), size, mode='nearest')[0, 0].to(values.dtype)

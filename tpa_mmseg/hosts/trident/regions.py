@@ -1,4 +1,4 @@
-"""The connected regions of a label map, and the prompts that describe them."""
+"""Connected regions of a label map, with the points and boxes that prompt SAM."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Regions:
 
     Attributes:
         label: The class.
-        map: (h, w) int32 number of the region that a pixel belongs to, -1 where it belongs to none.
+        map: (h, w) int32 number of the region that a pixel belongs to, -1 outside of all regions.
         points: (n, 2) x and y of the pixel with the highest score in each region.
         boxes: (n, 4) first and last column and row of each region: left, top, right, bottom.
     """
@@ -27,13 +27,13 @@ class Regions:
 
 
 def find_regions(labels: np.ndarray, scores: np.ndarray, lowest_peak: float, minimal_area: int) -> Iterator[Regions]:
-    """The regions of every class that is present.
+    """Finds the regions of every class in a label map.
 
     Args:
-        labels: (h, w) class of each pixel, negative where it has none.
+        labels: (h, w) class of each pixel, negative for none.
         scores: (C, h, w) scores of the classes.
-        lowest_peak: A class whose score is below it everywhere has no regions.
-        minimal_area: Regions of fewer pixels do not count.
+        lowest_peak: Classes whose score is below it everywhere have no regions.
+        minimal_area: Regions of fewer pixels are dropped.
     """
     for label in np.unique(labels[labels >= 0]).tolist():
         if scores[label].max() < lowest_peak:
@@ -44,8 +44,8 @@ def find_regions(labels: np.ndarray, scores: np.ndarray, lowest_peak: float, min
 
 
 def _regions_of(label: int, mask: np.ndarray, score: np.ndarray, minimal_area: int) -> Regions:
-    """The 8-connected regions of a boolean (h, w) mask."""
-    # This algorithm numbers regions by their first pixel, row by row; the default one goes by blocks of four pixels.
+    """Finds the 8-connected regions of a boolean (h, w) mask."""
+    # This algorithm numbers regions by their first pixel, row by row; the default one by blocks of four pixels.
     _, components, stats, _ = cv2.connectedComponentsWithStatsWithAlgorithm(
         mask.astype(np.uint8), connectivity=8, ltype=cv2.CV_32S, ccltype=cv2.CCL_WU
     )
