@@ -119,11 +119,19 @@ class Backbone:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Files on the disk. Args: name; title; counts: number of test images -> which list it is, the usual one first."""
+    """Files on the disk.
+
+    Args:
+        name: Its key.
+        title: For people.
+        counts: Number of test images -> which list it is, the usual one first.
+        layout: Where its files are once it is prepared, see :class:`~tpa_mmseg.prepare.layouts.Layout`.
+    """
 
     name: str
     title: str
     counts: Mapping[int, str]
+    layout: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def images(self) -> int:
