@@ -220,7 +220,6 @@ class SuitePlan:
         extractors: Key in results -> key of an encoder of the bank.
         composition: Rows with and without plug-ins.
         cost: Rows of ``cost``.
-        seconds_per_image: A guess, for estimates before anything was measured.
         own_images: ``backbone``, and the benchmarks whose settings serve for a user's classes, ``plain`` and with a
             ``background``.
     """
@@ -234,5 +233,4 @@ class SuitePlan:
     extractors: Mapping[str, str] = field(default_factory=dict)
     composition: tuple[Row, ...] = ()
     cost: tuple[Row, ...] = ()
-    seconds_per_image: float | None = None
     own_images: Mapping[str, str] = field(default_factory=dict)
