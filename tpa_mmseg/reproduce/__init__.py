@@ -3,5 +3,3 @@
 from .experiments import EXPERIMENTS, plan, suite_of
 from .folders import WORK_DIR, RunFolder, State, collect
 from .results import RunResult
-
-__all__ = ['EXPERIMENTS', 'WORK_DIR', 'RunFolder', 'RunResult', 'State', 'collect', 'plan', 'suite_of']
