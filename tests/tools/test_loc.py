@@ -6,7 +6,7 @@ from tpa_tools import loc
 
 
 def test_code_is_counted_without_docstrings_comments_and_blank_lines() -> None:
-    source = '"""Doc\nof two lines."""\n\n# why\ndef f(x):  # a comment\n    """Doc."""\n    return (\n        x\n    )\n'
+    source = '"""Doc\nof two."""\n\n# why\ndef f(x):  # a comment\n    """Doc."""\n    return (\n        x\n    )\n'
     assert loc.count_lines(source) == 4
 
 
