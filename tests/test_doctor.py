@@ -58,7 +58,7 @@ def test_environments_that_work_have_no_problem(facts):
     [
         (with_changes('timm'), ['Not installed: timm.', "`pip install 'tpa_mmseg'`"]),
         (with_changes('timm', 'mmsegmentation'), ['Not installed: timm, mmseg.', "`pip install 'tpa_mmseg[lite]'`"]),
-        (with_changes(timm='0.9.2'), ['needs timm>=1.0', "`pip install 'timm>=1.0'`"]),
+        (with_changes(timm='0.9.2'), ['needs timm>=1.0', "`pip install 'timm>=1.0"]),
         (with_changes(torch='2.14.1+cpu'), ['2.14.1+cpu', '0.29.2+cu132', 'not made for each other']),
         (with_changes(torch='2.13.0+cu130'), ['2.13.0', '0.29.2', 'not made for each other']),
         (with_changes(mmcv_lite='2.2.0'), ['mmsegmentation 1.2.2', 'mmcv-lite 2.2.0', "'mmcv-lite<2.2'"]),

@@ -44,6 +44,11 @@ def test_miniature_comes_with_the_package(host: str) -> None:
     assert segmenter.segment(painted()).labels.shape == painted().shape[:2]
 
 
+def test_name_of_a_suite_is_its_backbone() -> None:
+    cfg = resolve_config(SegmenterOptions(['zebra', 'water'], backbone='miniature')).cfg
+    assert cfg.filename == resolve_config(SegmenterOptions(['zebra', 'water'], backbone=MINIATURE)).cfg.filename
+
+
 def test_miniature_sees_its_world() -> None:
     scenes = [paint(seed) for seed in range(990_000, 990_004)]
     results = Segmenter(list(CLASSES), 'sclip', MINIATURE, progress=False).segment([scene.image for scene in scenes])
@@ -106,7 +111,9 @@ def test_classes_of_the_dataset_have_its_colors_and_others_distinct_ones() -> No
     ('options', 'says'),
     (
         ({'host': 'nobody'}, "Unknown host 'nobody'. Choose from: clearclip"),
-        ({'backbone': 'vit-x1'}, "'vit-x1'"),
+        ({'backbone': 'vit-x1'}, "Unknown backbone 'vit-x1'. Choose from: vit-b16"),
+        ({'host': 'trident', 'backbone': 'vit-l14'}, 'Choose from: vit-b16, vit-h14, mini-b8'),
+        ({'host': 'gem', 'backbone': 'mini-l7'}, 'Choose from: mini-b8'),
         ({'host': 'nowhere.py'}, 'Config not found: nowhere.py'),
         ({'host': Config({'model': {'type': 'SCLIP', 'clip': {}}})}, 'No test_pipeline'),
         ({'classes': None}, 'No classes'),

@@ -104,7 +104,7 @@ def _settings(row: Row, suite: str, background: bool) -> Config:
             inner = text_host(_read(known.config(example.row, plan['background'])).model)
             text_host(cfg.model).update(class_names=inner.class_names, prob_thd=inner.prob_thd)
         return cfg
-    if not host.like or row.variant:
+    if not host.like or row.variant or suite != _PAPER:
         there = dict.fromkeys(each.row.backbone for each in known.combinations() if each.row.model == row.model)
         raise TPAError(
             f'No settings for {row.model} with the backbone {row.backbone!r}. Choose from: {", ".join(there)}; or '

@@ -150,11 +150,7 @@ class Segmenter:
         return results[0] if found.single else results
 
     def segment_one(
-        self,
-        image: str | os.PathLike | ImageSource | Image.Image | np.ndarray | Tensor,
-        alpha: float | None = None,
-        lambda_: float | None = None,
-        k: float | None = None,
+        self, image: Images, alpha: float | None = None, lambda_: float | None = None, k: float | None = None
     ) -> Segmentation:
         """Segment a single image with the bank as it is. Args: as for :meth:`segment`."""
         return self._segment(_single(image), self._setting(alpha, lambda_, k))
@@ -180,16 +176,8 @@ class Segmenter:
         host, adapted = decide(evidence, setting.adapters, _label_type(len(self.classes)))
         host_labels = _full_size(host, evidence)
         labels = _full_size(adapted[0], evidence) if adapted else host_labels
-        return Segmentation(
-            image,
-            self.classes,
-            self.palette,
-            labels,
-            host_labels,
-            setting.settings,
-            setting.coverage,
-            self.description,
-        )
+        shown = self.classes, self.palette, labels, host_labels
+        return Segmentation(image, *shown, setting.settings, setting.coverage, self.description)
 
     def _setting(self, alpha: float | None = None, lambda_: float | None = None, k: float | None = None) -> _Setting:
         fusion = self._fusion(alpha, lambda_)

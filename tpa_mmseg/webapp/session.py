@@ -132,8 +132,7 @@ class PageSession:
             self._segmenter, self.segmented = None, []  # two models may exceed the memory
             self._segmenter = Segmenter(names, *model, background=form.background, device=self._device, progress=False)
         self._loaded = model, classes
-        suite = catalog.load().backbones[form.backbone].suite
-        miniature = suite == 'miniature'
+        miniature = catalog.load().backbones[form.backbone].suite == 'miniature'
         kind = 'Miniature weights, for synthetic scenes and few words' if miniature else 'Real weights'
         self.description = f'{kind}: {self._segmenter.description}.'
         fusion = self._segmenter.fusion
