@@ -104,12 +104,10 @@ def test_missing_data_is_one_sentence(
 
 
 def test_missing_weights_are_one_sentence(
-    data: Path, tmp_path: Path, capfd: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+    data: Path, tmp_path: Path, no_hub: Path, capfd: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv('TPA_DATA', str(data))
     monkeypatch.setenv('TPA_WEIGHTS', str(tmp_path / 'weights'))
-    monkeypatch.setenv('HF_HOME', str(tmp_path / 'hub'))
-    monkeypatch.setattr('tpa_mmseg.weights._hub_answers', lambda: False)
     said = fails(capfd, config_path('sclip_vit-b16_voc21'), '--work-dir', tmp_path)
     assert 'save it as' in said and str(tmp_path / 'weights/ViT-B-16.openai.safetensors') in said
 

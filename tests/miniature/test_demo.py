@@ -39,4 +39,4 @@ def test_a_host_that_fails_is_named_with_what_it_said(tmp_path: Path) -> None:
         [str(part) for part in command], cwd=tmp_path, env=environment(), capture_output=True, text=True
     )
     assert done.returncode == 2
-    assert 'The test of SCLIP failed (error: pool.size is 5 but the dataset has only 2 images' in done.stderr
+    assert 'Testing SCLIP failed (error: pool.size is 5 but the dataset has only 2 images' in done.stderr
