@@ -14,10 +14,10 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
     parser = argparse.ArgumentParser(prog, description=__doc__)
     add_config_arguments(parser)
     parser.add_argument('--out', required=True, metavar='FILE', help='where the bank goes')
-    parser.add_argument('--add-to', metavar='FILE', help='a bank to extend; images already in it are left out')
+    parser.add_argument('--extend', metavar='FILE', help='bank to add to; images that it contains are left out')
     parser.add_argument('--pool-size', type=int, metavar='N', help='number of images (default: as in the config)')
     parser.add_argument('--pool-seed', type=int, metavar='N', help='seed of the draw')
-    parser.add_argument('--images', metavar='DIR', help='take the images of this folder instead of the test set')
+    parser.add_argument('--pool', metavar='DIR', help='folder of images to use instead of the test set')
     run_tool(run, parser.parse_args(argv))
 
 
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> None:
     cfg = load_config(args.config, args.work_dir, parse_options(args.cfg_options), args.launcher)
     if cfg.model.type != 'TPASegmentor':
         raise TPAError(f'A bank needs a TPASegmentor, but the model of {args.config} is {cfg.model.type}.')
-    given = {'size': args.pool_size, 'seed': args.pool_seed, 'folder': args.images}
+    given = {'size': args.pool_size, 'seed': args.pool_seed, 'folder': args.pool}
     options = next(
         (hook.get('pool') for hook in cfg.get('custom_hooks', []) if hook['type'] == 'PrototypeBankHook'), {}
     )
@@ -47,12 +47,12 @@ def run(args: argparse.Namespace) -> None:
     pool = build_pool(cfg.test_dataloader.dataset, options)
     model.set_classes(pool.dataset.metainfo)
     base = None
-    if args.add_to:
-        base = PrototypeBank.load(args.add_to)
-        check_fingerprint(base.fingerprint, model.fingerprint(), args.add_to)
+    if args.extend:
+        base = PrototypeBank.load(args.extend)
+        check_fingerprint(base.fingerprint, model.fingerprint(), args.extend)
         if base.rule != model.anchor_rule:
             raise TPAError(
-                f'The bank {args.add_to} was made with other anchors ({base.rule}) than the config asks for.'
+                f'The bank {args.extend} was made with other anchors ({base.rule}) than the config asks for.'
             )
         fresh = pool.without(base.pool)
         print_log(f'{len(fresh)} of {len(pool)} images are new to the bank.', 'current')

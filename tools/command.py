@@ -25,10 +25,10 @@ def add_config_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_cfg_options(parser: argparse.ArgumentParser, text: str) -> None:
     """Adds ``--cfg-options``. Its texts are read by ``tpa_mmseg.engine.config.parse_options``."""
-    parser.add_argument('--cfg-options', nargs='+', action=_KeyValues, default=[], metavar='KEY=VALUE', help=text)
+    parser.add_argument('--cfg-options', nargs='+', action=KeyValues, default=[], metavar='KEY=VALUE', help=text)
 
 
-class _KeyValues(argparse.Action):
+class KeyValues(argparse.Action):
     """Refuses a text without '=', in one line instead of the usage."""
 
     def __call__(self, parser, namespace, values, option_string=None) -> None:

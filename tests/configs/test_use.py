@@ -104,7 +104,7 @@ def test_missing_data_is_one_sentence(
 
 
 def test_missing_weights_are_one_sentence(
-    data: Path, tmp_path: Path, no_hub: Path, capfd: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+    data: Path, tmp_path: Path, capfd: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, no_hub: Path
 ) -> None:
     monkeypatch.setenv('TPA_DATA', str(data))
     monkeypatch.setenv('TPA_WEIGHTS', str(tmp_path / 'weights'))

@@ -8,7 +8,7 @@ from pathlib import Path
 from PIL import Image
 
 from tpa_mmseg.reproduce.experiments import plan, planned_images
-from tpa_mmseg.reproduce.layout import RunFolder
+from tpa_mmseg.reproduce.folders import RunFolder
 from tpa_mmseg.reproduce.reference import reference
 from tpa_mmseg.reproduce.results import (
     BankInfo,

@@ -1,10 +1,9 @@
-"""What a user types: list, dry runs, Slurm, check."""
+"""What a user types: list, dry runs, check."""
 
 from __future__ import annotations
 
 import contextlib
 import re
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,11 +11,9 @@ import pytest
 
 from tests.helpers.world import run_in_process
 from tests.reproduce.test_results import RESULT, VARIANT
-from tpa_mmseg.reproduce import RunFolder, plan, supervisor
-from tpa_mmseg.reproduce.claims import claim
-from tpa_mmseg.reproduce.layout import Progress, State
+from tpa_mmseg.reproduce import RunFolder, plan
+from tpa_mmseg.reproduce.folders import Progress
 from tpa_mmseg.reproduce.results import Scores
-from tpa_mmseg.reproduce.slurm import batch_of_this_job
 
 
 def finish(work_dir: Path, base: float, tpa: float, **settings) -> RunFolder:
@@ -30,8 +27,7 @@ def finish(work_dir: Path, base: float, tpa: float, **settings) -> RunFolder:
 
 
 def fail(work_dir: Path, why: str) -> None:
-    folder = RunFolder.of(plan('main')[1], work_dir)
-    folder.note(Progress(claim(folder.path, 'one', None).number, error=why))
+    RunFolder.of(plan('main')[1], work_dir).note(Progress(error=why))
 
 
 def test_list_counts_what_has_become_of_runs(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -54,28 +50,9 @@ def test_dry_run_shows_what_is_left_and_starts_nothing(tmp_path: Path, capsys: p
     run_in_process('reproduce', 'run', 'main', *options, '--work-dir', tmp_path, '--dry-run')
     out = capsys.readouterr().out
     assert 'sclip_vit-b16_voc20' in out and 'sclip_vit-b16_voc21' not in out
-    assert '1 of 2 runs are done. 1 runs, 1,449 images' in out
+    assert '1 of 2 runs are done; 1 to run with 1,449 images.' in out
+    assert re.search(r'sclip_vit-b16_voc20 .* data/VOCdevkit/VOC2012, .*CLIP ViT-B-16', out)
     assert not RunFolder.of(plan('main')[3], tmp_path).path.exists()
-
-
-def test_slurm_gets_one_array_with_a_task_per_run_that_is_left(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    finish(tmp_path, 59.0, 61.0, cfg_options={'model.host.pamr_dilations': [8, 16]})
-    options = '--host', 'sclip', '--launcher', 'slurm', '--gpus', '4', '--slurm-options', '-p gpu --time=8:00:00'
-    settings = '--cfg-options', 'test_dataloader.num_workers=8', 'model.host.pamr_dilations=[8, 16]'
-    run_in_process('reproduce', 'run', 'main', *options, *settings, '--work-dir', tmp_path, '--dry-run')
-    script = capsys.readouterr().out
-    assert '#SBATCH --array=0-14%4\n' in script
-    assert '#SBATCH -p gpu --time=8:00:00\n' in script
-    assert script.splitlines()[-1].endswith(
-        "--host sclip --limit 1 --cfg-options test_dataloader.num_workers=8 'model.host.pamr_dilations=[8,16]'"
-    )
-    assert subprocess.run(['bash', '-n'], input=script, text=True).returncode == 0
-
-
-def test_limit_is_shared_by_the_workers_of_a_command() -> None:
-    assert supervisor.shares(5, 3) == [2, 2, 1]
-    assert supervisor.shares(1, 3) == [1]
-    assert supervisor.shares(0, 3) == [0, 0, 0]
 
 
 def test_what_was_done_with_other_settings_is_neither_skipped_nor_lost(
@@ -90,10 +67,12 @@ def test_what_was_done_with_other_settings_is_neither_skipped_nor_lost(
     assert folder.results.exists()
     # How fast the data are read changes no number.
     same = '--cfg-options', 'test_dataloader.dataset.size=20'
-    run_in_process('reproduce', 'run', 'main', '--work-dir', tmp_path, '--dry-run', *same)
-    assert '1 of 88 runs are done' in capsys.readouterr().out
-    run_in_process('reproduce', 'run', 'main', '--work-dir', tmp_path, '--dry-run', '--again')
-    assert '88 runs, ' in capsys.readouterr().out
+    few = '--host', 'sclip', '--dataset', 'voc21', 'voc20', '--limit', '1'
+    run_in_process('reproduce', 'run', 'main', *few, '--work-dir', tmp_path, '--dry-run', *same)
+    assert '1 of 4 runs are done; 1 to run' in capsys.readouterr().out
+    run_in_process('reproduce', 'run', 'main', *few, '--work-dir', tmp_path, '--dry-run', '--rerun')
+    out = capsys.readouterr().out
+    assert '1 to run with 1,449 images.' in out and 'sclip_vit-b16_voc21' in out
 
 
 def test_damaged_result_is_one_that_is_to_be_made(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -101,8 +80,9 @@ def test_damaged_result_is_one_that_is_to_be_made(tmp_path: Path, capsys: pytest
     folder.results.write_text('{', encoding='utf-8')
     run_in_process('reproduce', 'list', 'main', '--work-dir', tmp_path)
     assert re.search(r'sclip_vit-b16_voc21 .* failed .*results\.json is not a readable', capsys.readouterr().out)
-    run_in_process('reproduce', 'run', 'main', '--host', 'sclip', '--work-dir', tmp_path, '--dry-run')
-    assert '\n16 runs, ' in capsys.readouterr().out
+    few = '--host', 'sclip', '--backbone', 'vit-b16', '--dataset', 'voc21'
+    run_in_process('reproduce', 'run', 'main', *few, '--work-dir', tmp_path, '--dry-run')
+    assert '0 of 1 runs are done; 1 to run' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -114,39 +94,8 @@ def test_results_stay_where_nothing_was_started_that_repeats_them(
     monkeypatch.setenv('PATH', str(tmp_path))
     folder = finish(tmp_path, 59.0, 61.0)
     with contextlib.suppress(SystemExit):
-        run_in_process('reproduce', 'run', 'main', '--again', '--work-dir', tmp_path, *options)
-    assert folder.state() is State.DONE
-
-
-def test_there_is_a_guess_before_the_first_run_and_an_estimate_after_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    options = 'reproduce', 'run', 'main', '--host', 'sclip', '--dataset', 'voc21', '--work-dir', tmp_path, '--dry-run'
-    run_in_process(*options)
-    # 2 x 1,449 images.
-    assert 'about 24 min (a guess, with 0.5 s per image: no run is finished yet)' in capsys.readouterr().out
-    finish(tmp_path, 59.0, 61.0, images=1449, seconds=144.9, startup_seconds=5.1)
-    run_in_process(*options)
-    assert 'about 2 min (estimated from finished runs)' in capsys.readouterr().out
-
-
-def test_missing_sbatch_is_named_with_the_script_to_submit(
-    tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv('PATH', str(tmp_path))
-    with pytest.raises(SystemExit):
-        run_in_process('reproduce', 'run', 'k', '--launcher', 'slurm', '--work-dir', tmp_path)
-    (script,) = tmp_path.glob('paper/slurm/k-*.sbatch')
-    assert f'There is no sbatch on this machine: submit {script}' in capsys.readouterr().err
-
-
-def test_tasks_of_an_array_work_for_one_batch_until_they_are_requeued(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert batch_of_this_job() is None
-    monkeypatch.setenv('SLURM_ARRAY_JOB_ID', '17')
-    monkeypatch.setenv('SLURM_ARRAY_TASK_ID', '3')
-    assert batch_of_this_job() == 'slurm-17'
-    monkeypatch.setenv('SLURM_RESTART_COUNT', '1')
-    assert batch_of_this_job() == 'slurm-17-3-1'
+        run_in_process('reproduce', 'run', 'main', '--limit', '1', '--rerun', '--work-dir', tmp_path, *options)
+    assert folder.result() is not None
 
 
 def test_check_passes_what_is_near_the_paper(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -170,20 +119,3 @@ def test_check_fails_where_a_run_failed(tmp_path: Path, capsys: pytest.CaptureFi
     with pytest.raises(SystemExit):
         run_in_process('reproduce', 'check', '--work-dir', tmp_path)
     assert 'main sclip_vit-b16_context60: No data.' in capsys.readouterr().err
-
-
-def test_every_gpu_gets_a_worker_and_cpus_share_their_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor, 'device_count', lambda: 3)
-    monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
-    environments = supervisor.worker_environments(None, processes=1)
-    assert [e['CUDA_VISIBLE_DEVICES'] for e in environments] == ['0', '1', '2']
-    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '4,6,7')
-    environments = supervisor.worker_environments(2, processes=1)
-    assert [e['CUDA_VISIBLE_DEVICES'] for e in environments] == ['4', '6']
-    with pytest.raises(Exception, match='--gpus 4 asks for more GPUs than the 3'):
-        supervisor.worker_environments(4, processes=1)
-    monkeypatch.setattr(supervisor, 'device_count', lambda: 0)
-    monkeypatch.setattr(supervisor.os, 'cpu_count', lambda: 8)
-    monkeypatch.delenv('OMP_NUM_THREADS', raising=False)
-    environments = supervisor.worker_environments(None, processes=4)
-    assert [e['OMP_NUM_THREADS'] for e in environments] == ['2'] * 4

@@ -6,7 +6,8 @@ import pytest
 
 from tpa_mmseg.catalog import paper
 from tpa_mmseg.errors import TPAError
-from tpa_mmseg.reproduce import EXPERIMENTS, SUITES, plan, suite_of
+from tpa_mmseg.reproduce import EXPERIMENTS, plan, suite_of
+from tpa_mmseg.reproduce.suite import SUITES
 
 COUNTS = {
     'main': 88,

@@ -1,4 +1,4 @@
-"""Every experiment of the miniature world runs in a worker, and the report has the numbers of each."""
+"""Every experiment of the miniature world runs, and the report has the numbers of each."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.world import run_in_process
-from tpa_mmseg.reproduce import EXPERIMENTS, RunFolder, State, collect, plan
+from tpa_mmseg.reproduce import EXPERIMENTS, State, collect, plan
 from tpa_mmseg.reproduce.report import write_report
 from tpa_mmseg.reproduce.report.build import build_report
 from tpa_mmseg.reproduce.report.document import Section
-from tpa_mmseg.reproduce.worker import Task, work
+from tpa_mmseg.reproduce.run import Task, execute
 
 OPTIONS = {'test_dataloader.dataset.size': 4, 'custom_hooks.0.pool.size': 2}
 #: What is enough of the experiments that have many runs.
@@ -26,10 +26,11 @@ FIGURES = ('classes', 'k', 'bank-size', 'repetition', 'overlap')
 
 @pytest.fixture(scope='module')
 def work_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of runs after a worker has gone through all experiments."""
+    """The folder of runs after all experiments."""
     folder = tmp_path_factory.mktemp('runs')
     for name in EXPERIMENTS:
-        assert work(Task((name,), 'miniature', folder, 'one', cfg_options=OPTIONS, **PARTS.get(name, {})))
+        for run in plan(name, 'miniature', **PARTS.get(name, {})):
+            execute(Task(run, folder, OPTIONS))
     return folder
 
 
@@ -71,15 +72,9 @@ def test_costs_are_measured_when_nothing_else_of_the_command_runs(tmp_path: Path
     settings = [f'{key}={value}' for key, value in OPTIONS.items()]
     options = '--suite', 'miniature', '--backbone', 'mini-b8', '--processes', '2', '--work-dir', tmp_path
     run_in_process('reproduce', 'run', 'cost', 'k', *options, '--cfg-options', *settings)
-    cost, k = (RunFolder.of(run, tmp_path) for name in ('cost', 'k') for run in plan(name, 'miniature')[:1])
-    assert cost.state() is k.state() is State.DONE
-    assert (cost.path / 'claim.1').stat().st_mtime >= k.results.stat().st_mtime
-
-
-@pytest.mark.slow
-def test_logs_of_a_worker_have_no_complaints(work_dir: Path) -> None:
-    logs = list(work_dir.glob('miniature/*/*/run.log'))
-    assert len(logs) == sum(view.state is State.DONE for view in collect('miniature', work_dir))
-    for log in logs:
-        text = log.read_text(encoding='utf-8')
+    cost, k = (view for view in collect('miniature', tmp_path, ['cost', 'k']) if view.state is State.DONE)
+    # The config is the first file that a run writes.
+    assert cost.folder.config.stat().st_mtime >= k.folder.results.stat().st_mtime
+    for one in (cost, k):
+        text = one.folder.log.read_text(encoding='utf-8')
         assert text.endswith('done\n') and 'Logging error' not in text and 'Traceback' not in text, text

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.reproduce.test_results import RESULT, VARIANT
-from tpa_mmseg.reproduce import Reference, compare, cost_reference, plan, reference
-from tpa_mmseg.reproduce.reference import Comparison
+from tpa_mmseg.reproduce import plan
+from tpa_mmseg.reproduce.reference import Comparison, Reference, compare, cost_reference, reference
 from tpa_mmseg.reproduce.results import Scores
 
 

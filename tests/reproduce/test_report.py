@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from tests.helpers.world import run_in_process
 from tests.reproduce.report_results import fill, made_up, save
-from tpa_mmseg.reproduce.claims import claim
 from tpa_mmseg.reproduce.experiments import EXPERIMENTS, plan
-from tpa_mmseg.reproduce.layout import Progress, RunFolder, collect
+from tpa_mmseg.reproduce.folders import Progress, RunFolder, collect
 from tpa_mmseg.reproduce.reference import compare_all
 from tpa_mmseg.reproduce.report import write_report
 from tpa_mmseg.reproduce.report.images import embed
@@ -129,8 +128,7 @@ def test_other_worlds_are_reported_once_something_of_them_has_run(tmp_path: Path
 
 def test_failed_run_says_why(tmp_path: Path) -> None:
     folder = RunFolder.of(main_run(), tmp_path)
-    taken = claim(folder.path, 'batch', None)
-    folder.note(Progress(taken.number, error='data/VOC <2012> is missing: prepare it.'))
+    folder.note(Progress(error='data/VOC <2012> is missing: prepare it.'))
     out = write(tmp_path)
     assert 'data/VOC &lt;2012&gt; is missing: prepare it.' in text(out, 'report.html')
     assert 'data/VOC <2012> is missing: prepare it.' in text(out, 'report.md')

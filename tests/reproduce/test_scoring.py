@@ -14,10 +14,10 @@ from tests.reproduce.demo_suite import OTHER, ROW, demo_suite, use
 from tpa_mmseg.catalog import Encoder
 from tpa_mmseg.miniature.world import CLASSES
 from tpa_mmseg.reproduce import plan, suite_of
-from tpa_mmseg.reproduce.execute import execute
 from tpa_mmseg.reproduce.experiments import COMPONENTS
-from tpa_mmseg.reproduce.layout import RunFolder
+from tpa_mmseg.reproduce.folders import RunFolder
 from tpa_mmseg.reproduce.results import RunResult, Scores
+from tpa_mmseg.reproduce.run import measure
 from tpa_mmseg.reproduce.runs import FULL, Run, Setting
 
 VARIANTS = {
@@ -40,7 +40,7 @@ def together(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RunResult]
     with pytest.MonkeyPatch.context() as patch:
         use(demo_suite(folder), patch)
         run = Run('components', 'demo', ROW, 'dusk', settings=tuple(VARIANTS))
-        return folder, execute(run, RunFolder(folder / 'run'))
+        return folder, measure(run, RunFolder(folder / 'run'))
 
 
 @pytest.mark.parametrize('variant', VARIANTS, ids=lambda variant: variant.key)
@@ -72,14 +72,14 @@ def test_host_sees_every_image_once_however_many_variants(tmp_path: Path, monkey
     monkeypatch.setattr(SegmentorHost, 'score_maps', lambda *args: seen.append(1) or original(*args))
     use(demo_suite(tmp_path, count=5, pool=2), monkeypatch)
     run = Run('k', 'demo', ROW, 'dusk', settings=tuple(VARIANTS))
-    execute(run, RunFolder(tmp_path / 'run'))
+    measure(run, RunFolder(tmp_path / 'run'))
     assert len(seen) == 5 + 2
 
 
 def test_another_encoder_makes_another_bank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use(demo_suite(tmp_path, count=3, pool=2), monkeypatch)
     variants = (Setting('full', 'TPA'), Setting('other', 'other', encoder='other'))
-    result = execute(Run('extractor', 'demo', ROW, 'dusk', settings=variants), RunFolder(tmp_path / 'run'))
+    result = measure(Run('extractor', 'demo', ROW, 'dusk', settings=variants), RunFolder(tmp_path / 'run'))
     widths = [variant.bank.bytes for variant in result.variants]
     assert widths == [8 * len(CLASSES) * (96 + 1), 8 * len(CLASSES) * (OTHER['model']['embed_dim'] + 1)]
 
@@ -96,7 +96,7 @@ def test_untrained_encoder_is_the_same_whatever_is_built_before_it(
     def scores(*keys: str, **options) -> dict[str, Scores]:
         chosen = tuple(variant for key in keys for variant in variants if variant.key == key) or (FULL,)
         run = Run('extractor', 'demo', ROW, 'dusk', settings=chosen)
-        return {one.key: one.tpa for one in execute(run, RunFolder(tmp_path / 'run'), **options).variants}
+        return {one.key: one.tpa for one in measure(run, RunFolder(tmp_path / 'run'), **options).variants}
 
     together = scores('other', 'second')
     assert together['other'] != together['second']
@@ -109,7 +109,7 @@ def test_untrained_encoder_is_the_same_whatever_is_built_before_it(
 def test_clip_features_have_the_numbers_of_a_run_of_their_own(tmp_path: Path) -> None:
     settings = {'test_dataloader.dataset.size': 3, 'custom_hooks.0.pool.size': 2}
     run = replace(plan('main', 'miniature', hosts=['clip'])[0], settings=COMPONENTS[:2])
-    result = execute(run, RunFolder(tmp_path / 'run'), cfg_options=settings)
+    result = measure(run, RunFolder(tmp_path / 'run'), cfg_options=settings)
     cfg = Config.fromfile(suite_of('miniature').config(run))
     cfg.merge_from_dict(settings)
     cfg.model.encoder = dict(type='CLIPEncoder', clip=cfg.model.host.clip)

@@ -1,17 +1,10 @@
-"""Splits by label overlap, curves of repetition, the choice of pictures, and estimates."""
+"""Splits by label overlap, curves of repetition, and the choice of pictures."""
 
 from __future__ import annotations
-
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.reproduce.test_results import RESULT
-from tpa_mmseg.reproduce import plan, suite_of
-from tpa_mmseg.reproduce.estimate import Estimator, duration
-from tpa_mmseg.reproduce.layout import RunFolder
 from tpa_mmseg.reproduce.overlap import describe, make_splits, similarity
 from tpa_mmseg.reproduce.pictures import choose
 from tpa_mmseg.reproduce.repetition import curve
@@ -64,28 +57,3 @@ def test_best_typical_and_worst_images_are_chosen_once_each() -> None:
 
 def test_few_images_are_drawn_once_too() -> None:
     assert len(choose([1.0, 2.0])) == 2
-
-
-def test_estimate_is_images_times_measured_seconds(tmp_path: Path) -> None:
-    measured, alike, other = (
-        next(run for run in plan('main') if run.name == name)
-        for name in ('naclip_vit-b16_voc21', 'naclip_vit-b16_cityscapes', 'sclip_vit-b16_cityscapes')
-    )
-    empty = Estimator('paper', tmp_path)
-    assert empty.seconds(measured) == suite_of('paper').seconds_per_image * 1449
-    assert 'a guess' in empty.describe([measured], 1)
-    folder = RunFolder.of(measured, tmp_path)
-    folder.path.mkdir(parents=True)
-    replace(RESULT, images=100, seconds=50.0, startup_seconds=10.0).save(folder.results)
-    estimator = Estimator('paper', tmp_path)
-    assert estimator.seconds(measured) == 10 + 0.5 * 1449
-    assert estimator.seconds(alike) == estimator.seconds(other) == 10 + 0.5 * 500
-    assert (
-        estimator.describe([alike, other], 2)
-        == '2 runs, 1,000 images, 2 at a time: about 4 min (estimated from finished runs).'
-    )
-
-
-@pytest.mark.parametrize('seconds, text', [(0.2, '1 s'), (89, '89 s'), (600, '10 min'), (9000, '2.5 h')])
-def test_durations_are_as_exact_as_an_estimate_is(seconds: float, text: str) -> None:
-    assert duration(seconds) == text

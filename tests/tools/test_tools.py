@@ -103,7 +103,7 @@ def test_a_bank_is_built_without_testing_and_without_labels(tmp_path):
 def test_a_bank_grows_to_what_one_pass_would_have_built(world, tmp_path):
     common = (world / 'config.py', '--work-dir', tmp_path / 'work')
     run_in_process('build_bank', *common, '--out', tmp_path / 'small', '--pool-size', 3)
-    run_in_process('build_bank', *common, '--out', tmp_path / 'grown', '--pool-size', 7, '--add-to', tmp_path / 'small')
+    run_in_process('build_bank', *common, '--out', tmp_path / 'grown', '--pool-size', 7, '--extend', tmp_path / 'small')
     run_in_process('build_bank', *common, '--out', tmp_path / 'whole', '--pool-size', 7)
     grown, whole = (PrototypeBank.load(tmp_path / name) for name in ('grown', 'whole'))
     assert grown.images == whole.images == 7

@@ -6,18 +6,3 @@ from .result import ClassArea, ClassCoverage, Segmentation, Segmentations, TPASe
 from .segment import segment
 from .segmenter import Segmenter, SkippedWarning
 from .video import Video
-
-__all__ = [
-    'ClassArea',
-    'ClassCoverage',
-    'ImageSource',
-    'Segmentation',
-    'Segmentations',
-    'Segmenter',
-    'Skipped',
-    'SkippedWarning',
-    'TPASettings',
-    'Video',
-    'host_names',
-    'segment',
-]

@@ -17,24 +17,3 @@ from .entries import (
     WeightsFile,
 )
 from .loading import add, load, sam_weights, shipped, weights
-
-__all__ = [
-    'CONFIGS',
-    'Backbone',
-    'Benchmark',
-    'Catalog',
-    'Combination',
-    'Dataset',
-    'Encoder',
-    'Host',
-    'Row',
-    'Settings',
-    'SuitePlan',
-    'Variant',
-    'WeightsFile',
-    'add',
-    'load',
-    'sam_weights',
-    'shipped',
-    'weights',
-]

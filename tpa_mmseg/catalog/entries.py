@@ -119,11 +119,19 @@ class Backbone:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Files on the disk. Args: name; title; counts: number of test images -> which list it is, the usual one first."""
+    """Files on the disk.
+
+    Args:
+        name: Its key.
+        title: For people.
+        counts: Number of test images -> which list it is, the usual one first.
+        layout: Where its files are once it is prepared, see :class:`~tpa_mmseg.prepare.layouts.Layout`.
+    """
 
     name: str
     title: str
     counts: Mapping[int, str]
+    layout: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def images(self) -> int:
@@ -212,7 +220,6 @@ class SuitePlan:
         extractors: Key in results -> key of an encoder of the bank.
         composition: Rows with and without plug-ins.
         cost: Rows of ``cost``.
-        seconds_per_image: A guess, for estimates before anything was measured.
         own_images: ``backbone``, and the benchmarks whose settings serve for a user's classes, ``plain`` and with a
             ``background``.
     """
@@ -226,5 +233,4 @@ class SuitePlan:
     extractors: Mapping[str, str] = field(default_factory=dict)
     composition: tuple[Row, ...] = ()
     cost: tuple[Row, ...] = ()
-    seconds_per_image: float | None = None
     own_images: Mapping[str, str] = field(default_factory=dict)

@@ -99,12 +99,14 @@ def _content(file: Path) -> dict[str, dict]:
 
 
 def _with_paths(value: Any, folder: Path) -> Any:
-    """Makes paths of base configs and lists of class names absolute."""
+    """Makes paths of base configs and lists of class names beside a catalog file absolute."""
     if isinstance(value, dict):
         return {key: _with_paths(item, folder) for key, item in value.items()}
     if isinstance(value, list):
         return tuple(_with_paths(item, folder) for item in value)
-    return str(folder.resolve() / value) if isinstance(value, str) and value.endswith(('.py', '.txt')) else value
+    if isinstance(value, str) and value.endswith(('.py', '.txt')) and (folder / value).is_file():
+        return str(folder.resolve() / value)
+    return value
 
 
 def _merge(old: dict, new: Mapping) -> None:

@@ -7,33 +7,3 @@ from .bilinear import Grid, Resized, RowSource, UpsampledNorm, axis_taps, spread
 from .evidence import ENCODER, Evidence, EvidenceCache
 from .fusion import FusedScores, Fusion, Lookup, Prototypes
 from .scores import ARGMAX, ClassProbabilities, DecisionRule, QueryScores, ScoreMap
-
-__all__ = [
-    'ARGMAX',
-    'ENCODER',
-    'Adapter',
-    'AnchorRule',
-    'Anchors',
-    'ClassProbabilities',
-    'Coverage',
-    'DecisionRule',
-    'Evidence',
-    'EvidenceCache',
-    'FusedScores',
-    'Fusion',
-    'Grid',
-    'Labels',
-    'Lookup',
-    'PrototypeBank',
-    'Prototypes',
-    'QueryScores',
-    'Resized',
-    'RowSource',
-    'ScoreMap',
-    'UpsampledNorm',
-    'anchor_map',
-    'axis_taps',
-    'find_anchors',
-    'decide',
-    'spread_',
-]

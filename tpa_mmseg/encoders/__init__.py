@@ -3,5 +3,3 @@
 from .base import Encoder, PixelNormalization
 from .clip_encoder import CLIPEncoder
 from .timm_encoder import TimmEncoder
-
-__all__ = ['CLIPEncoder', 'Encoder', 'PixelNormalization', 'TimmEncoder']

@@ -5,12 +5,3 @@ from .comparison_hook import ComparisonHook
 from .distributed import TestOnlyWrapper, init_distributed
 from .progress_hook import ProgressHook
 from .report_hook import ReportHook
-
-__all__ = [
-    'ComparisonHook',
-    'ProgressHook',
-    'PrototypeBankHook',
-    'ReportHook',
-    'TestOnlyWrapper',
-    'init_distributed',
-]

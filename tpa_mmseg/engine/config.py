@@ -53,7 +53,8 @@ def load_config(
     if launcher != 'none':
         cfg.model_wrapper_cfg = dict(type='TestOnlyWrapper')
     dataset = cfg.test_dataloader.dataset
-    _check_data(dataset, path)
+    if (place := missing_data(dataset)) is not None:
+        raise TPAError(f'There is no {place}, which {path} asks for: prepare the data as data/README.md says.')
     if 'pipeline' in dataset:
         add_read_checks(dataset.pipeline)
     return cfg
@@ -99,13 +100,12 @@ def _explain(error: TypeError) -> TPAError | None:
     return unknown_option(built.__name__, wrong[1], known)
 
 
-def _check_data(dataset: dict, config: Path) -> None:
-    """Raises TPAError where a dataset's folder, list of images or images are not there."""
+def missing_data(dataset: Mapping) -> Path | None:
+    """Returns the folder, the list of images or the images of a dataset that are not there; None if all are."""
     root = Path(dataset.get('data_root') or '')
     parts = (dataset.get('ann_file'), (dataset.get('data_prefix') or {}).get('img_path'))
-    for place in (root, *(root / part for part in parts if part)):
-        if not place.exists():
-            raise TPAError(f'There is no {place}, which {config} asks for: prepare the data as data/README.md says.')
+    places = (root, *(root / part for part in parts if part))
+    return next((place for place in places if not place.exists()), None)
 
 
 def use_tpa(cfg: Config, bank: str | None) -> None:

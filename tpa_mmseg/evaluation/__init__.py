@@ -4,14 +4,3 @@ from .counts import SCORES, ClassCounts, ClassScores
 from .metric import HostTPAMetric
 from .report import describe_bank, report_of, with_bank
 from .summary import summary
-
-__all__ = [
-    'SCORES',
-    'ClassCounts',
-    'ClassScores',
-    'HostTPAMetric',
-    'describe_bank',
-    'report_of',
-    'summary',
-    'with_bank',
-]

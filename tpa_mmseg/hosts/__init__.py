@@ -8,18 +8,3 @@ from .maskclip import MaskCLIP
 from .proxyclip import ProxyCLIP
 from .segmentor_host import SegmentorHost
 from .trident.host import Trident
-
-__all__ = [
-    'CLIP',
-    'GEM',
-    'NACLIP',
-    'SCLIP',
-    'CLIPHost',
-    'ClearCLIP',
-    'Host',
-    'LastBlockHost',
-    'MaskCLIP',
-    'ProxyCLIP',
-    'SegmentorHost',
-    'Trident',
-]

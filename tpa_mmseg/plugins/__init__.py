@@ -6,5 +6,3 @@ from .mlmp import MLMP
 from .resclip import ResCLIP
 from .t3a import T3A
 from .tent import TENT
-
-__all__ = ['FSA', 'LAME', 'MLMP', 'T3A', 'TENT', 'ResCLIP']

@@ -13,8 +13,6 @@ from .layouts import LAYOUTS, Layout, dataset_of
 from .output import Output
 from .sources import Sources
 
-__all__ = ['LAYOUTS', 'PLANS', 'WORKERS', 'Layout', 'Prepared', 'Report', 'check', 'dataset_of', 'exists', 'prepare']
-
 # Dataset -> the function that plans which files to make from which.
 PLANS: dict[str, Callable[[Sources, str], list[Job]]] = {
     'voc': voc.plan,

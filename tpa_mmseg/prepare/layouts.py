@@ -1,4 +1,4 @@
-"""Folders of the datasets below the data root, and values of the labels."""
+"""Folders of the datasets below the data root, and values of the labels. The catalog has them as data."""
 
 from __future__ import annotations
 
@@ -65,66 +65,7 @@ class Layout:
         return self.list.format(split=self.splits[split])
 
 
-_LAYOUTS = (
-    Layout(
-        'voc',
-        folder='VOCdevkit/VOC2012',
-        images='JPEGImages/{stem}.jpg',
-        labels='SegmentationClass/{stem}.png',
-        list='ImageSets/Segmentation/{split}.txt',
-        values=21,
-        ignored=True,
-        archives='VOCtrainval_11-May-2012.tar',
-    ),
-    Layout(
-        'context',
-        folder='VOCdevkit/VOC2010',
-        images='JPEGImages/{stem}.jpg',
-        labels='SegmentationClassContext/{stem}.png',
-        list='ImageSets/SegmentationContext/{split}.txt',
-        values=60,
-        ignored=False,
-        archives='VOCtrainval_03-May-2010.tar trainval_merged.json',
-    ),
-    Layout(
-        'coco_stuff',
-        folder='coco_stuff164k',
-        images='images/{split}2017/{stem}.jpg',
-        labels='annotations/{split}2017/{stem}_labelTrainIds.png',
-        values=171,
-        ignored=True,
-        archives='val2017.zip stuffthingmaps_trainval2017.zip',
-    ),
-    Layout(
-        'coco_object',
-        folder='coco_object',
-        images='images/{split}2017/{stem}.jpg',
-        labels='annotations/{split}2017/{stem}_instanceTrainIds.png',
-        values=81,
-        ignored=False,
-        archives='val2017.zip stuffthingmaps_trainval2017.zip',
-    ),
-    Layout(
-        'cityscapes',
-        folder='cityscapes',
-        images='leftImg8bit/{split}/{stem}_leftImg8bit.png',
-        labels='gtFine/{split}/{stem}_gtFine_labelTrainIds.png',
-        values=19,
-        ignored=True,
-        archives='leftImg8bit_trainvaltest.zip gtFine_trainvaltest.zip',
-    ),
-    Layout(
-        'ade20k',
-        folder='ade/ADEChallengeData2016',
-        images='images/{split}/{stem}.jpg',
-        labels='annotations/{split}/{stem}.png',
-        splits={'val': 'validation', 'train': 'training'},
-        values=151,
-        ignored=False,
-        archives='ADEChallengeData2016.zip',
-    ),
-)
-LAYOUTS = {layout.name: layout for layout in _LAYOUTS}
+LAYOUTS = {name: Layout(name, **entry.layout) for name, entry in load().datasets.items() if entry.layout}
 
 
 def dataset_of(name: str) -> str:

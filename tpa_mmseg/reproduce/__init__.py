@@ -1,32 +1,5 @@
 """The paper's experiments: what to run, running it, and what came out beside what the paper prints."""
 
-from .experiments import EXPERIMENTS, Experiment, plan, suite_of
-from .layout import WORK_DIR, RunFolder, RunView, State, collect
-from .reference import TOLERANCE, Comparison, Reference, compare, compare_all, cost_reference, reference
+from .experiments import EXPERIMENTS, plan, suite_of
+from .folders import WORK_DIR, RunFolder, State, collect
 from .results import RunResult
-from .runs import Run, Setting
-from .suite import SUITES, Suite
-
-__all__ = [
-    'EXPERIMENTS',
-    'SUITES',
-    'TOLERANCE',
-    'WORK_DIR',
-    'Comparison',
-    'Experiment',
-    'Reference',
-    'Run',
-    'RunFolder',
-    'RunResult',
-    'RunView',
-    'Setting',
-    'State',
-    'Suite',
-    'collect',
-    'compare',
-    'compare_all',
-    'cost_reference',
-    'plan',
-    'reference',
-    'suite_of',
-]

@@ -23,7 +23,7 @@ from ..engine.config import load_config
 from ..errors import TPAError
 from ..segmentors import TPASegmentor
 from .experiments import suite_of
-from .layout import Progress, RunFolder
+from .folders import Progress, RunFolder
 from .provenance import device_name
 from .results import RunResult
 from .runs import Run, Setting
@@ -38,12 +38,11 @@ class RunContext:
     Args:
         run: The run.
         folder: Its folder.
-        claim: Number of the claim that it is executed under.
         cfg_options: Settings that replace those of the config.
     """
 
-    def __init__(self, run: Run, folder: RunFolder, claim: int, cfg_options: dict | None = None) -> None:
-        self.run, self.folder, self.claim = run, folder, claim
+    def __init__(self, run: Run, folder: RunFolder, cfg_options: dict | None = None) -> None:
+        self.run, self.folder = run, folder
         self.cfg_options = cfg_options or {}
         self.suite = suite_of(run.suite)
         self.source = self.suite.config(run)
@@ -153,7 +152,7 @@ class RunContext:
         if now - self._noted < _NOTE_EVERY and images < total:
             return
         self._noted = now
-        self.folder.note(Progress(self.claim, images, total, now - self._pass_started))
+        self.folder.note(Progress(images, total))
 
     def result(self, images: int, **sections) -> RunResult:
         """The run's result. Args: images that were scored; sections of :class:`RunResult`."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..catalog import Row
 from ..datasets.pool import DEFAULT_SIZE
 from ..errors import TPAError
 from .runs import FULL, Run, Setting
@@ -39,108 +38,67 @@ class Experiment:
         name: What the command line calls it.
         title: What people call it.
         about: What it shows, in a sentence.
-        runs: Its runs in a suite, in the order of the paper.
-        images: How many of a benchmark's test images a run scores.
+        grid: Returns the rows, benchmarks and (if it is not TPA alone) settings of its runs in a suite.
+        images: Returns how many of a benchmark's test images a run scores.
     """
 
     name: str
     title: str
     about: str
-    runs: Callable[[Suite], Iterable[Run]]
+    grid: Callable[[Suite], tuple]
     images: Callable[[int], int] = lambda count: count
 
-
-def _grid(name: str, suite: Suite, rows: Iterable[Row], benchmarks: Iterable[str], **options) -> list[Run]:
-    return [Run(name, suite.name, row, benchmark, **options) for row in rows for benchmark in benchmarks]
-
-
-def _main(suite: Suite) -> list[Run]:
-    return _grid('main', suite, suite.rows, suite.benchmarks)
+    def runs(self, suite: Suite) -> list[Run]:
+        """Returns its runs in a suite, in the order of the paper."""
+        rows, benchmarks, *settings = self.grid(suite)
+        return [Run(self.name, suite.name, row, benchmark, *settings) for row in rows for benchmark in benchmarks]
 
 
-def _vfm(suite: Suite) -> list[Run]:
-    return _grid('vfm', suite, suite.vfm, suite.benchmarks)
+def _rows(name: str) -> Callable[[Suite], tuple]:
+    return lambda suite: (getattr(suite, name), suite.benchmarks)
 
 
-def _components(suite: Suite) -> list[Run]:
-    return _grid('components', suite, [suite.ablation], suite.ablation_benchmarks, settings=COMPONENTS)
+def _ablation(*settings: Setting) -> Callable[[Suite], tuple]:
+    return lambda suite: ([suite.ablation], suite.ablation_benchmarks, settings)
 
 
-def _thresholds(suite: Suite) -> list[Run]:
-    return _grid('k', suite, [suite.ablation], suite.ablation_benchmarks, settings=THRESHOLDS)
-
-
-def _extractor(suite: Suite) -> list[Run]:
+def _extractor(suite: Suite) -> tuple:
     settings = tuple(Setting(key, entry.title, encoder=key) for key, entry in suite.extractors.items())
-    return _grid('extractor', suite, [suite.ablation], suite.benchmarks, settings=settings)
+    return [suite.ablation], suite.benchmarks, settings
 
 
-def _composition(suite: Suite) -> list[Run]:
-    return _grid('composition', suite, suite.composition, suite.benchmarks)
+def _bank_size(suite: Suite) -> tuple:
+    return [suite.growth], suite.ablation_benchmarks, POOL_SHARES
 
 
-def _bank_size(suite: Suite) -> list[Run]:
-    return _grid('bank-size', suite, [suite.growth], suite.ablation_benchmarks, settings=POOL_SHARES)
+def _repetition(suite: Suite) -> tuple:
+    return [suite.growth], suite.benchmarks, ()
 
 
-def _repetition(suite: Suite) -> list[Run]:
-    return _grid('repetition', suite, [suite.growth], suite.benchmarks, settings=())
+def _cost(suite: Suite) -> tuple:
+    return suite.cost, suite.ablation_benchmarks[:1], (FULL, COMPONENTS[1])
 
 
-def _overlap(suite: Suite) -> list[Run]:
-    return _grid('overlap', suite, [suite.ablation], suite.ablation_benchmarks, settings=OVERLAPS)
-
-
-def _cost(suite: Suite) -> list[Run]:
-    return _grid('cost', suite, suite.cost, suite.ablation_benchmarks[:1], settings=(FULL, COMPONENTS[1]))
-
-
-def _pictures(suite: Suite) -> list[Run]:
-    return _grid('pictures', suite, [suite.ablation], suite.ablation_benchmarks, settings=(FULL,))
-
-
-EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment
-    for experiment in (
-        Experiment('main', 'Main table', 'every host with and without TPA', _main),
-        Experiment(
-            'vfm', 'Encoders inside ProxyCLIP', "TPA on hosts with another encoder inside; the bank's stays", _vfm
-        ),
-        Experiment('components', 'Components', 'what each part of TPA is good for', _components),
-        Experiment('k', 'Anchor threshold', 'how much k in tau = k/C matters', _thresholds),
-        Experiment('extractor', "The bank's encoder", 'banks of other features', _extractor),
-        Experiment('composition', 'Composition', 'TPA on top of other plug-ins', _composition),
-        Experiment('bank-size', 'Size of the pool', 'gain against the share of the pool', _bank_size),
-        Experiment(
-            'repetition',
-            'Repetition of classes',
-            'how often classes are seen again in a pool',
-            _repetition,
-            lambda count: min(DEFAULT_SIZE, count),
-        ),
-        Experiment(
-            'overlap',
-            'Label overlap',
-            'pools that share many or few classes with the test',
-            _overlap,
-            lambda count: count - count // 2,
-        ),
-        Experiment(
-            'cost',
-            'Cost',
-            'time of each step, size of bank and cache',
-            _cost,
-            lambda count: min(COST_MEASURED, count),
-        ),
-        Experiment(
-            'pictures',
-            'Pictures',
-            'what TPA changes in images, and where anchors are',
-            _pictures,
-            lambda count: min(PICTURES_LOOKED_AT, count),
-        ),
-    )
-}
+_HOSTS = 'every host with and without TPA'
+_VFM = "TPA on hosts with another encoder inside; the bank's stays"
+_AGAIN = 'how often classes are seen again in a pool'
+_OVERLAP = 'pools that share many or few classes with the test'
+_TIMES = 'time of each step, size of bank and cache'
+_PICTURES = 'what TPA changes in images, and where anchors are'
+_EXPERIMENTS = (
+    Experiment('main', 'Main table', _HOSTS, _rows('rows')),
+    Experiment('vfm', 'Encoders inside ProxyCLIP', _VFM, _rows('vfm')),
+    Experiment('components', 'Components', 'what each part of TPA is good for', _ablation(*COMPONENTS)),
+    Experiment('k', 'Anchor threshold', 'how much k in tau = k/C matters', _ablation(*THRESHOLDS)),
+    Experiment('extractor', "The bank's encoder", 'banks of other features', _extractor),
+    Experiment('composition', 'Composition', 'TPA on top of other plug-ins', _rows('composition')),
+    Experiment('bank-size', 'Size of the pool', 'gain against the share of the pool', _bank_size),
+    Experiment('repetition', 'Repetition of classes', _AGAIN, _repetition, lambda count: min(DEFAULT_SIZE, count)),
+    Experiment('overlap', 'Label overlap', _OVERLAP, _ablation(*OVERLAPS), lambda count: count - count // 2),
+    Experiment('cost', 'Cost', _TIMES, _cost, lambda count: min(COST_MEASURED, count)),
+    Experiment('pictures', 'Pictures', _PICTURES, _ablation(FULL), lambda count: min(PICTURES_LOOKED_AT, count)),
+)
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _EXPERIMENTS}
 
 
 def plan(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ..catalog import paper
-from .layout import RunView
+from .folders import RunView
 from .results import RunResult
 from .runs import Run
 

@@ -1,71 +1,95 @@
-"""A Slurm job array: one task per run, any of which takes any run that is left."""
+"""Submits runs to Slurm as a job array, by submitit."""
 
 from __future__ import annotations
 
+import argparse
 import os
-import shlex
 import shutil
 import subprocess
-import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import submitit
+from submitit.core.utils import FailedJobError, FailedSubmissionError
+
 from ..errors import TPAError
-from ..io import atomic_write
+from .launch import LOOK_EVERY, Board, note_death
+from .run import Task, execute
 
-_SCRIPT = """\
-#!/usr/bin/env bash
-#SBATCH --job-name=tpa-{name}
-#SBATCH --array=0-{last}{at_once}
-#SBATCH --gres=gpu:1
-#SBATCH --cpus-per-task=5
-#SBATCH --output={logs}/%A_%a.log
-#SBATCH --requeue
-{options}set -euo pipefail
-cd {here}
-exec {command}
-"""
+# Options of the command line that are parameters of submitit under the same name.
+_OPTIONS = ('partition', 'account', 'qos', 'time', 'mem', 'constraint')
 
 
-def batch_of_this_job() -> str | None:
-    """What a task of a job array works for; None outside of one. A task that was requeued is a new start."""
-    job = os.environ.get('SLURM_ARRAY_JOB_ID')
-    if job is None:
-        return None
-    again = os.environ.get('SLURM_RESTART_COUNT', '0')
-    return f'slurm-{job}' if again == '0' else f'slurm-{job}-{os.environ.get("SLURM_ARRAY_TASK_ID")}-{again}'
+class SlurmRun(submitit.helpers.Checkpointable):
+    """Executes a run as a task of a job array; preempted by Slurm, it is requeued."""
+
+    def __call__(self, task: Task) -> None:
+        task.folder.path.mkdir(parents=True, exist_ok=True)
+        with task.folder.log.open('ab') as log:
+            for descriptor in (1, 2):
+                os.dup2(log.fileno(), descriptor)
+        execute(task)
 
 
-def script(name: str, tasks: int, at_once: int | None, arguments: Sequence[str], logs: Path, options: str = '') -> str:
-    """The job array's script.
+def parameters(args: argparse.Namespace) -> dict:
+    """Returns submitit's parameters of the job array. Args: of the command line."""
+    given = {name: getattr(args, name) for name in _OPTIONS if getattr(args, name) is not None}
+    extra = dict(text.split('=', 1) for text in args.slurm)
+    return {
+        'job_name': f'tpa-{args.experiment[0]}',
+        'cpus_per_task': 5,
+        'gres': 'gpu:1',
+        **({} if args.gpus is None else {'array_parallelism': args.gpus}),
+        # srun does not take this over from sbatch since Slurm 22.05.
+        'setup': ['export SRUN_CPUS_PER_TASK=${SLURM_CPUS_PER_TASK:-1}'],
+        **given,
+        'additional_parameters': {'requeue': True, **{key.replace('-', '_'): value for key, value in extra.items()}},
+    }
+
+
+def submit(tasks: Sequence[Task], options: dict, folder: Path, after: Sequence[str] = ()) -> str:
+    """Submits one job array with a task per run.
 
     Args:
-        name: For the queue.
-        tasks: Number of runs.
-        at_once: How many tasks may run at the same time; None for as many as the cluster lets.
-        arguments: Of ``tools/reproduce.py``, for one task.
-        logs: Where the tasks' own output goes.
-        options: More options of sbatch, such as ``--partition=gpu --time=8:00:00``.
+        tasks: The runs.
+        options: From :func:`parameters`.
+        folder: Where submitit's own files go.
+        after: Ids of jobs that have to end before.
+
+    Returns:
+        The id of the job.
     """
-    command = [sys.executable, '-m', 'tpa_tools', 'reproduce', *arguments]
-    return _SCRIPT.format(
-        name=name,
-        last=tasks - 1,
-        at_once='' if at_once is None else f'%{at_once}',
-        logs=logs.resolve(),
-        options=f'#SBATCH {options.strip()}\n' if options.strip() else '',
-        here=shlex.quote(os.getcwd()),
-        command=shlex.join(command),
-    )
-
-
-def submit(text: str, path: Path) -> str:
-    """Writes the script and hands it to Slurm. Returns what Slurm answers."""
-    with atomic_write(path, 'w') as file:
-        file.write(text)
     if shutil.which('sbatch') is None:
-        raise TPAError(f'There is no sbatch on this machine: submit {path} from one that has it.')
-    answer = subprocess.run(['sbatch', str(path)], capture_output=True, text=True)
+        raise TPAError('There is no sbatch on this machine: start this command on one that can submit Slurm jobs.')
+    # A run that was too slow for --time would be too slow again.
+    executor = submitit.SlurmExecutor(folder, max_num_timeout=0)
+    executor.update_parameters(**options, **({'dependency': f'afterany:{":".join(after)}'} if after else {}))
+    try:
+        first, *_ = executor.map_array(SlurmRun(), tasks)
+    except (FailedJobError, FailedSubmissionError) as error:
+        raise TPAError(
+            f'Slurm refused the job ({str(error).strip()}): change its options, or add one by --slurm.'
+        ) from error
+    return first.job_id.partition('_')[0]
+
+
+def watch(jobs: Sequence[str], board: Board) -> None:
+    """Shows the progress until all runs have ended. Args: jobs: their ids; board."""
+    while board.open and in_queue(jobs):
+        time.sleep(LOOK_EVERY)
+        board.look()
+    board.look()
+    for task in board.open:
+        if not task.folder.locked():
+            note_death(task, f'Slurm job {", ".join(jobs)}')
+
+
+def in_queue(jobs: Sequence[str]) -> bool:
+    """Whether Slurm has any of the jobs waiting or running. This needs no accounting."""
+    command = ['squeue', '--noheader', '--format=%A', f'--jobs={",".join(jobs)}']
+    answer = subprocess.run(command, capture_output=True, text=True)
     if answer.returncode:
-        raise TPAError(f'sbatch refused {path} ({answer.stderr.strip()}): add what it asks for with --slurm-options.')
-    return answer.stdout.strip()
+        # An unknown job is over; a controller that does not answer may be back soon.
+        return 'Invalid job id' not in answer.stderr
+    return bool(answer.stdout.strip())

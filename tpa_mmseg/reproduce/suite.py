@@ -22,7 +22,7 @@ class Suite:
         name: Key in :data:`SUITES`.
         title: For people.
         hosts, backbones, benchmarks: Name -> name for people, in the order of the tables.
-        images: Benchmark -> number of test images, for estimates.
+        images: Benchmark -> number of test images.
         rows: Rows of the main table.
         ablation: Row of ``components``, ``k``, ``extractor``, ``overlap`` and ``pictures``.
         ablation_benchmarks: Benchmarks of most of them.
@@ -34,7 +34,6 @@ class Suite:
         cost: Rows of ``cost``.
         extractors: Key -> encoder of the bank, for the experiment ``extractor``.
         has: Whether the suite has a run that an experiment asks for.
-        seconds_per_image: A guess, for estimates before anything was measured; None if there is none.
     """
 
     name: str
@@ -54,7 +53,6 @@ class Suite:
     cost: tuple[Row, ...] = ()
     extractors: Mapping[str, Encoder] = field(default_factory=dict)
     has: Callable[[Run], bool] = lambda run: True
-    seconds_per_image: float | None = None
 
     @cached_property
     def encoders(self) -> dict[str, dict]:
@@ -88,7 +86,6 @@ def read_suite(catalog: Catalog, name: str) -> Suite:
         cost=plan.cost,
         extractors={key: catalog.encoders[encoder] for key, encoder in plan.extractors.items()},
         has=lambda run: catalog.find(run.row, run.benchmark) is not None,
-        seconds_per_image=plan.seconds_per_image,
     )
 
 

@@ -3,5 +3,3 @@
 from .data_preprocessor import TPADataPreProcessor
 from .gather import gather_evidence
 from .tpa_segmentor import TPASegmentor
-
-__all__ = ['TPADataPreProcessor', 'TPASegmentor', 'gather_evidence']

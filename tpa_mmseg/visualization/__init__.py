@@ -6,22 +6,3 @@ from .images import read_image
 from .layout import Legend, LegendEntry, Panel, compose, panel_size
 from .names import figure_names
 from .panels import DIFFERENCE_COLORS, Difference, colorize, comparison, difference_map
-
-__all__ = [
-    'DIFFERENCE_COLORS',
-    'Difference',
-    'Legend',
-    'LegendEntry',
-    'Panel',
-    'anchor_figure',
-    'class_palette',
-    'colorize',
-    'comparison',
-    'compose',
-    'difference_map',
-    'distinct_colors',
-    'draw_anchors',
-    'figure_names',
-    'panel_size',
-    'read_image',
-]

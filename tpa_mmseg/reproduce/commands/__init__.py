@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from ..experiments import EXPERIMENTS
+import argparse
+from collections.abc import Iterable
+
+from ..experiments import EXPERIMENTS, plan
+from ..folders import RunView, view
 
 
-def chosen(names: list[str]) -> list[str]:
-    """Names of experiments, each once, with ``all`` spelled out."""
-    return list(dict.fromkeys(name for given in names for name in (EXPERIMENTS if given == 'all' else [given])))
+def selected(args: argparse.Namespace, experiments: Iterable[str]) -> list[RunView]:
+    """Returns the runs of some experiments (or of ``all``) that pass the filters of the command line."""
+    names = dict.fromkeys(name for given in experiments for name in (EXPERIMENTS if given == 'all' else [given]))
+    filters = args.host, args.backbone, args.dataset
+    return [view(run, args.work_dir) for name in names for run in plan(name, args.suite, *filters)]

@@ -6,16 +6,13 @@ import argparse
 import sys
 
 from ...console import print_table, signed
-from ..experiments import plan
-from ..layout import State, view
+from ..folders import State
 from ..reference import compare_all
-from . import chosen
+from . import selected
 
 
 def main(args: argparse.Namespace) -> None:
-    filters = args.host, args.backbone, args.dataset
-    names = chosen(args.experiment)
-    views = [view(run, args.work_dir) for name in names for run in plan(name, args.suite, *filters)]
+    views = selected(args, args.experiment)
     found = compare_all(views)
     outside = [comparison for comparison in found if not comparison.within(args.tolerance)]
     if outside:

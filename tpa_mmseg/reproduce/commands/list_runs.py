@@ -6,37 +6,29 @@ import argparse
 from collections import Counter
 
 from ...console import render
-from ..experiments import EXPERIMENTS, plan
-from ..layout import State, view
-from . import chosen
+from ..experiments import EXPERIMENTS
+from ..folders import State
+from . import selected
 
 
 def main(args: argparse.Namespace) -> None:
-    if args.experiment:
-        print(run_table(args))
-    else:
-        print(experiment_table(args))
-
-
-def _runs(name: str, args: argparse.Namespace) -> list:
-    return plan(name, args.suite, args.host, args.backbone, args.dataset)
+    print(run_table(args) if args.experiment else experiment_table(args))
 
 
 def experiment_table(args: argparse.Namespace) -> str:
     """One row per experiment."""
     rows = []
     for name, experiment in EXPERIMENTS.items():
-        runs = _runs(name, args)
-        states = Counter(view(run, args.work_dir).state for run in runs)
-        rows.append([name, experiment.about, len(runs), *(states[state] for state in State)])
+        states = Counter(one.state for one in selected(args, [name]))
+        rows.append([name, experiment.about, states.total(), *(states[state] for state in State)])
     return render(['Experiment', 'What it shows', 'Runs', *(state.value for state in State)], rows)
 
 
 def run_table(args: argparse.Namespace) -> str:
     """One row per run."""
     rows = []
-    for name in chosen(args.experiment):
-        for run in _runs(name, args):
-            found = view(run, args.work_dir)
-            rows.append([name, run.name, len(run.settings), found.state.value, found.error or ''])
-    return render(['Experiment', 'Run', 'Settings', 'State', 'Why'], rows)
+    for one in selected(args, args.experiment):
+        seconds = one.result and round(one.result.startup_seconds + one.result.seconds)
+        cells = one.run.experiment, one.run.name, len(one.run.settings), one.state.value
+        rows.append([*cells, seconds, one.error or ''])
+    return render(['Experiment', 'Run', 'Settings', 'State', 'Seconds', 'Why'], rows)

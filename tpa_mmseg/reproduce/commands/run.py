@@ -4,159 +4,124 @@ from __future__ import annotations
 
 import argparse
 import sys
-import uuid
-from collections.abc import Iterator
-from dataclasses import replace
+from types import ModuleType
 
-from ...console import render
-from ...engine.config import parse_options
+from mmengine.config import Config
+
+from ...console import print_table
+from ...engine.config import missing_data, parse_options
 from ...errors import TPAError
-from ..board import Board
-from ..estimate import Estimator, duration
+from ...weights.needs import needs
 from ..experiments import planned_images, suite_of
-from ..layout import RunFolder, RunView, State, view
-from ..runs import Run
-from ..slurm import batch_of_this_job, script, submit
-from ..supervisor import Supervisor, worker_environments
-from ..worker import Task
-from . import chosen
+from ..folders import RunView, State
+from ..launch import Board, run_here, slots
+from ..run import Task
+from . import selected
 
 
 def main(args: argparse.Namespace) -> None:
-    task = Task(
-        experiments=tuple(chosen(args.experiment)),
-        suite=args.suite,
-        work_dir=args.work_dir,
-        batch=batch_of_this_job() or uuid.uuid4().hex[:12],
-        hosts=tuple(args.host),
-        backbones=tuple(args.backbone),
-        benchmarks=tuple(args.dataset),
-        cfg_options=parse_options(args.cfg_options),
-        limit=args.limit,
-    )
-    runs = task.runs()
-    if not runs:
+    args.work_dir = args.work_dir.resolve()
+    views, options = selected(args, args.experiment), parse_options(args.cfg_options)
+    if not views:
         raise TPAError('No run of these experiments passes --host, --backbone and --dataset: ask for fewer of them.')
-    views = [view(run, task.work_dir) for run in runs]
-    if not args.again:
-        _refuse_other_settings(views, task.cfg_options)
-    todo = [one.run for one in views if args.again or one.state is not State.DONE]
-    # What is seen here and will be run, nothing else: another process may finish a run any moment.
-    next_ones = todo[: args.limit or None]
-    stale = [one.folder for one in views if one.run in next_ones and (one.damaged or one.state is State.DONE)]
-    if args.launcher == 'slurm':
-        _use_slurm(args, task, todo, stale)
-    else:
-        _work_here(args, task, todo, stale, len(runs))
+    if not args.rerun:
+        _refuse_other_settings(views, options)
+    todo = [one for one in views if one.state is not State.RUNNING and (args.rerun or one.state is not State.DONE)]
+    # Costs are times: they are measured last and alone.
+    todo = sorted(todo, key=lambda one: one.run.experiment == 'cost')[: args.limit or None]
+    places = slots(args.gpus, args.processes) if args.launcher == 'local' else None
+    print(f'{_count(views)}; {len(todo)} to run with {sum(planned_images(one.run) for one in todo):,} images.')
+    board = Board([Task(one.run, args.work_dir, options) for one in todo])
+    costs = [task for task in board.tasks if task.run.experiment == 'cost']
+    groups = [board.tasks[: len(todo) - len(costs)], costs]
+    if args.dry_run:
+        _print_dry_run(args, board.tasks)
+    elif todo and places:
+        _reset(todo)
+        with board.bar:
+            for tasks, where in zip(groups, (places, slots(args.gpus, 1)[:1]), strict=True):
+                run_here(tasks, where, board)
+            board.look()
+        _conclude(args, board)
+    elif todo:
+        _run_slurm(args, todo, list(filter(None, groups)), board)
+
+
+def _count(views: list[RunView]) -> str:
+    running = sum(one.state is State.RUNNING for one in views)
+    done = f'{sum(one.state is State.DONE for one in views)} of {len(views)} runs are done'
+    return f'{done}, {running} running elsewhere' if running else done
 
 
 def _refuse_other_settings(views: list[RunView], cfg_options: dict) -> None:
-    """Raises TPAError where a run was done with other settings: it can stand neither for these nor beside them."""
+    """Raises TPAError if a run was done with other settings: its results cannot be mixed with those of these."""
     others = [one for one in views if one.result is not None and not one.result.made_with(cfg_options)]
     if others:
         first = others[0]
-        settings = ' '.join(_as_arguments(first.result.cfg_options)) or 'none'
+        settings = ' '.join(f'{key}={value}' for key, value in first.result.cfg_options.items()) or 'none'
         raise TPAError(
             f'{len(others)} of these runs were done with other --cfg-options ({first.run.experiment} {first.run.name}: '
-            f'{settings}): give the same ones, repeat the runs with --again, or use another --work-dir.'
+            f'{settings}): give the same ones, repeat the runs with --rerun, or use another --work-dir.'
         )
 
 
-def _work_here(args: argparse.Namespace, task: Task, todo: list[Run], stale: list[RunFolder], planned: int) -> None:
-    environments = worker_environments(args.gpus, args.processes)
-    estimator = Estimator(task.suite, task.work_dir)
-    if args.dry_run:
-        print(_plan_table(task, todo, estimator))
-    done = planned - len(todo)
-    print((f'{done} of {planned} runs are done. ' if done else '') + estimator.describe(todo, len(environments)))
-    if args.dry_run or not todo:
-        return
-    for folder in stale:
-        folder.set_aside()
-    board = Board(todo, planned_images, task.work_dir, task.batch)
-    supervisors: list[Supervisor] = []
-    try:
-        for experiments, places in _phases(args, task, environments):
-            count = sum(run.experiment in experiments for run in todo)
-            left = task.limit - sum(supervisor.runs_had() for supervisor in supervisors)
-            if count and (left or not task.limit):
-                part = replace(task, experiments=experiments, limit=left if task.limit else 0)
-                supervisors.append(Supervisor(part, places[:count]))
-                supervisors[-1].watch(board.look)
-    finally:
-        board.look(last=True)
-    _conclude(task, todo, supervisors)
-
-
-def _phases(
-    args: argparse.Namespace, task: Task, environments: list[dict[str, str]]
-) -> Iterator[tuple[tuple[str, ...], list[dict[str, str]]]]:
-    """Experiments that may run side by side and where: costs are times, and measured last and alone."""
-    yield tuple(name for name in task.experiments if name != 'cost'), environments
-    if 'cost' in task.experiments:
-        yield ('cost',), worker_environments(args.gpus, 1)[:1]
-
-
-def _conclude(task: Task, runs: list[Run], supervisors: list[Supervisor]) -> None:
-    """Says what came of it; the exit code is 1 where a run of these workers failed."""
-    folders = [RunFolder.of(run, task.work_dir) for run in runs]
-    failed = [
-        folder
-        for folder in folders
-        if folder.state() is State.FAILED and any(supervisor.had(folder) for supervisor in supervisors)
+def _print_dry_run(args: argparse.Namespace, tasks: list[Task]) -> None:
+    rows = [
+        [task.run.experiment, task.run.name, len(task.run.settings), planned_images(task.run), _missing(task)]
+        for task in tasks
     ]
-    done = sum(folder.state() is State.DONE for folder in folders)
-    print(f'{done} of {len(runs)} runs done, {len(failed)} failed; results are in {task.work_dir / task.suite}.')
-    for folder in failed:
-        print(f'failed: {folder.path.relative_to(task.work_dir)}: {folder.progress().error}', file=sys.stderr)
+    print_table(['Experiment', 'Run', 'Settings', 'Images', 'Missing'], rows)
+    if args.launcher == 'slurm':
+        options = _slurm().parameters(args)
+        options |= options.pop('additional_parameters')
+        print_table(['Slurm option', 'Value'], [[key, str(value)] for key, value in options.items()])
+
+
+def _missing(task: Task) -> str:
+    """Names the data and weights that a run needs and that are not on this machine."""
+    suite = suite_of(task.run.suite)
+    cfg = Config.fromfile(suite.config(task.run))
+    cfg.merge_from_dict(task.cfg_options)
+    encoders = [suite.encoders.get(setting.encoder) for setting in task.run.settings]
+    weights = [need.source.title for need in needs([cfg.model, *encoders]) if need.source.locate() is None]
+    places = filter(None, [missing_data(cfg.test_dataloader.dataset)])
+    return ', '.join(dict.fromkeys([*map(str, places), *weights])) or 'nothing'
+
+
+def _reset(todo: list[RunView]) -> None:
+    """Forgets errors and sets results aside, of what was seen and will be run: others may be finished any moment."""
+    for one in todo:
+        if one.state in (State.DONE, State.FAILED):
+            one.folder.reset()
+
+
+def _run_slurm(args: argparse.Namespace, todo: list[RunView], groups: list[list[Task]], board: Board) -> None:
+    slurm, jobs = _slurm(), []
+    for tasks in groups:
+        jobs.append(slurm.submit(tasks, slurm.parameters(args), args.work_dir / args.suite / 'slurm', jobs[:1]))
+    # After the submission, which may fail; a task takes longer to start than this.
+    _reset(todo)
+    print(f'Slurm job {", ".join(jobs)}: {len(todo)} tasks. They go on if this command is interrupted.', flush=True)
+    if args.wait:
+        with board.bar:
+            slurm.watch(jobs, board)
+        _conclude(args, board)
+
+
+def _slurm() -> ModuleType:
+    try:
+        from .. import slurm
+    except ModuleNotFoundError as error:
+        raise TPAError("Slurm needs submitit. Install it with: pip install 'tpa_mmseg[reproduce]'") from error
+    return slurm
+
+
+def _conclude(args: argparse.Namespace, board: Board) -> None:
+    """Prints what came of the runs. The exit code is 1 if one failed."""
+    views = [task.view() for task in board.tasks]
+    failed = [one for one in views if one.state is State.FAILED]
+    print(f'{_count(views)}, {len(failed)} failed; results are in {args.work_dir / args.suite}.')
+    for one in failed:
+        print(f'failed: {one.run.experiment} {one.run.name}: {one.error}', file=sys.stderr)
     if failed:
         sys.exit(1)
-
-
-def _plan_table(task: Task, runs: list[Run], estimator: Estimator) -> str:
-    rows = []
-    for run in runs:
-        seconds = estimator.seconds(run)
-        rows.append(
-            [
-                run.experiment,
-                run.name,
-                '/'.join(suite_of(task.suite).config(run).parts[-2:]),
-                len(run.settings),
-                planned_images(run),
-                RunFolder.of(run, task.work_dir).state().value,
-                'unknown' if seconds is None else duration(seconds),
-            ]
-        )
-    return render(['Experiment', 'Run', 'Config', 'Settings', 'Images', 'State', 'Estimate'], rows)
-
-
-def _use_slurm(args: argparse.Namespace, task: Task, todo: list[Run], stale: list[RunFolder]) -> None:
-    if not todo:
-        print('All runs are done: there is nothing to submit.')
-        return
-    name = '-'.join(task.experiments) if len(task.experiments) < 4 else 'all'
-    folder = task.work_dir / task.suite / 'slurm'
-    text = script(name, len(todo), args.gpus, _task_arguments(task), folder, args.slurm_options)
-    if args.dry_run:
-        print(text, end='')
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    print(submit(text, folder / f'{name}-{task.batch}.sbatch'))
-    # After the submission, which may fail; a task takes longer to start than this.
-    for one in stale:
-        one.set_aside()
-
-
-def _task_arguments(task: Task) -> list[str]:
-    """Arguments of this command for one task of a job array."""
-    arguments = ['run', *task.experiments, '--suite', task.suite, '--work-dir', str(task.work_dir.resolve())]
-    for option, values in (('--host', task.hosts), ('--backbone', task.backbones), ('--dataset', task.benchmarks)):
-        arguments += [option, *values] if values else []
-    arguments += ['--limit', '1']
-    return arguments + (['--cfg-options', *_as_arguments(task.cfg_options)] if task.cfg_options else [])
-
-
-def _as_arguments(cfg_options: dict) -> list[str]:
-    # DictAction splits lists at commas and knows no spaces.
-    return [f'{key}={str(value).replace(" ", "")}' for key, value in cfg_options.items()]

@@ -2,5 +2,3 @@
 
 from .build import build_report
 from .write import write_report
-
-__all__ = ['build_report', 'write_report']

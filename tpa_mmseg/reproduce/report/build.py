@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from ...version import __version__
-from ..estimate import duration
-from ..layout import WORK_DIR, RunView, State, collect
+from ..folders import WORK_DIR, RunView, State, collect
 from ..reference import TOLERANCE, compare_all
 from ..suite import SUITES
 from .document import Part, Report
@@ -69,5 +68,5 @@ def _machines(views: list[RunView]) -> list[str]:
         return []
     devices = Counter(result.device for result in done)
     names = ', '.join(f'{device} ({count} runs)' for device, count in devices.items())
-    seconds = sum(result.seconds + result.startup_seconds for result in done)
-    return [f'{len(done)} of {len(views)} runs are done; they took {duration(seconds)} on {names}.']
+    time = timedelta(seconds=round(sum(result.seconds + result.startup_seconds for result in done)))
+    return [f'{len(done)} of {len(views)} runs are done; they took {time} on {names}.']

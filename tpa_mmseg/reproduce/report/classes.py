@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..layout import RunView, State
+from ..folders import RunView, State
 from ..results import ClassScore, VariantResult
 from .document import Figure, Table, number, plain_rows, word
 from .plot import Axis, Plot, Point, Series

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..layout import RunView, State
+from ..folders import RunView, State
 from .plot import Plot
 
 #: What stands in the place of a number that does not exist (yet).

@@ -7,7 +7,7 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
-from ..layout import State
+from ..folders import State
 from .document import Album, Cell, Figure, Group, Part, Report, Section, Table
 from .images import embed
 from .plot import stylesheet

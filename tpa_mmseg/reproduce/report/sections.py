@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ...catalog import paper
 from ..experiments import EXPERIMENTS
-from ..layout import RunView, State
+from ..folders import RunView, State
 from ..suite import Suite
 from .classes import class_figures, class_tables, class_views, scored_classes
 from .cost import cost_table, machines, timing_table

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ..experiments import planned_images
-from ..layout import RunView, State
+from ..folders import RunView, State
 from ..reference import Reference, reference
 from ..results import VariantResult
 from ..runs import Run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ..layout import State
+from ..folders import State
 from .document import Cell, Group, Table, absent, number, pending, plain_rows, unmeasured, word
 from .subject import Entry, Subject, entries, grouped
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...io import atomic_write
-from ..layout import WORK_DIR
+from ..folders import WORK_DIR
 from ..reference import TOLERANCE
 from .build import build_report
 from .document import Report
