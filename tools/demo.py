@@ -1,8 +1,8 @@
 #!/usr/bin/env python
 """Tests hosts with and without TPA on synthetic scenes, each by ``tpa test``; prints a table and draws a figure.
 
-The scenes are painted and the models are tiny, but everything is real: a CLIP trained on captions, an encoder that never
-saw a label, and a SAM. Nothing is downloaded.
+The scenes are painted and the models are tiny, but everything is real: a CLIP trained on captions, an encoder that
+never saw a label, and a SAM. Nothing is downloaded.
 """
 
 from __future__ import annotations
