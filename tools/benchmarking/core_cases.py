@@ -66,7 +66,8 @@ def make_inputs(problem: Problem) -> Inputs:
 
 def tpa_labels(inputs: Inputs) -> Tensor:
     """Labels with TPA, our way."""
-    return both_labels(inputs)[1]
+    size, scores, phi, prototypes = inputs
+    return Adapter(prototypes).fuse(Evidence(QueryScores(scores, size), {ENCODER: phi})).labels()
 
 
 def both_labels(inputs: Inputs) -> tuple[Tensor, Tensor]:
