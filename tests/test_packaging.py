@@ -62,7 +62,7 @@ def test_the_doctor_has_no_objection_to_the_tested_versions(python):
 
 def test_every_package_is_shipped():
     packages = find_packages(str(ROOT), include=['tpa_mmseg', 'tpa_mmseg.*'])
-    assert PROJECT['tool']['setuptools']['packages'] == [*sorted(packages), 'tpa_tools']
+    assert PROJECT['tool']['setuptools']['packages'] == [*sorted(packages), 'tpa_tools', 'tpa_tools.config_writing']
 
 
 @pytest.fixture(scope='module')

@@ -1,8 +1,8 @@
 #!/usr/bin/env python
-"""The demo: hosts with and without TPA on the miniature world, each tested by ``tpa test``; a table and a picture.
+"""Tests hosts with and without TPA on synthetic scenes, each by ``tpa test``; prints a table and draws a figure.
 
-The world is painted and its networks are tiny, but all of it is real: a CLIP that has read captions, an encoder that
-has never seen a label, and a SAM. Nothing is downloaded.
+The scenes are painted and the models are tiny, but everything is real: a CLIP trained on captions, an encoder that
+never saw a label, and a SAM. Nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -32,7 +33,7 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
     parser.add_argument('--size', type=int, default=300, help='number of scenes (default: 300)')
     parser.add_argument('--pool', type=int, default=100, help='scenes in the pool (default: 100)')
     parser.add_argument('--jobs', type=int, default=2, help='hosts at a time, a core each (default: 2)')
-    parser.add_argument('--quick', action='store_true', help='two hosts on a few scenes: only to see that it runs')
+    parser.add_argument('--quick', action='store_true', help='two hosts on a few scenes: a smoke test')
     args = parser.parse_args(argv)
     if args.quick:
         vars(args).update(QUICK)
@@ -58,10 +59,13 @@ def run(args: argparse.Namespace) -> None:
     print(f'Figure: {WORK_DIR / "demo.png"}. Scores: {WORK_DIR / "results.json"}.')
     config = config_of(args.hosts[0])
     config = config.relative_to(Path.cwd()) if config.is_relative_to(Path.cwd()) else config
-    print('\nWhat to try next:')
-    print(f'  tpa test {config} --show-dir work_dirs/pictures    # every scene')
-    print(f'  tpa test {config} --cfg-options model.fusion.alpha=0.8')
-    print('  docs/miniature.md says what this world is, configs/README.md has the real benchmarks')
+    # An environment that is not active, like that of make, has the command in its own folder.
+    beside = Path(sys.executable).parent
+    tpa = 'tpa' if shutil.which('tpa') else Path(os.path.relpath(beside)) / 'tpa'
+    print('\nNext steps:')
+    print(f'  {tpa} test {config} --show-dir work_dirs/figures    # a figure of every scene')
+    print(f'  {tpa} test {config} --cfg-options model.fusion.alpha=0.8')
+    print('  docs/miniature.md describes this benchmark, configs/README.md lists the real ones')
 
 
 def paper_hosts() -> dict[str, str]:

@@ -50,7 +50,7 @@ def parse_args(argv: Sequence[str] | None, prog: str | None) -> argparse.Namespa
     command.add_argument('--split', choices=SPLITS, default='test', help='(default: test)')
     command.add_argument('--size', type=int, default=300, help='the first so many scenes (default: 300)')
     command.add_argument('--resolution', type=int, nargs=2, metavar=('H', 'W'), help='one size (default: each its own)')
-    command = add_command(commands, 'train', run_train, 'train the networks anew; goes on where it was cut off')
+    command = add_command(commands, 'train', run_train, 'retrain the networks; resumes an interrupted training')
     command.add_argument('name', choices=TRAININGS)
     command.add_argument('--out', type=Path, help='weights file (default: <work-dir>/<name>.safetensors)')
     command.add_argument('--record', action='store_true', help='write the committed weights file instead')

@@ -2,7 +2,7 @@
 
 model = dict(
     type='TPASegmentor',
-    # CLIP's own statistics: hosts take their input like this, the encoder normalizes it anew.
+    # CLIP's own statistics: hosts take their input like this, the encoder normalizes it again.
     data_preprocessor=dict(
         type='TPADataPreProcessor',
         mean=[122.771, 116.746, 104.094],

@@ -9,7 +9,7 @@ _base_ = [
 ]
 norm_cfg = dict(type='BN', requires_grad=True)
 model = dict(
-    # The segmentor brings its own.
+    # The segmentor has its own.
     data_preprocessor=None,
     encoder=_base_.miniature.encoder,
     host=dict(

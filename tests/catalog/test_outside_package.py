@@ -1,4 +1,4 @@
-"""A package outside the tree brings a host, a dataset and their entries, and gets its configs."""
+"""A package outside the tree adds a host, a dataset and their entries, and gets its configs."""
 
 from __future__ import annotations
 

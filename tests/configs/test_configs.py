@@ -18,7 +18,7 @@ from tpa_mmseg.catalog import paper
 from tpa_mmseg.hosts import Host
 
 init_default_scope('mmseg')
-pytestmark = pytest.mark.filterwarnings("ignore:.*'bed' names classes 0 and 60")
+pytestmark = pytest.mark.filterwarnings("ignore:.*'bed' is a name of classes 0 and 60")
 
 BENCHMARKS = tuple(settings.DATASETS)
 MAIN = [f'{host}_{b}_{name}' for host, bs in settings.ROWS.items() for b in bs for name in BENCHMARKS]

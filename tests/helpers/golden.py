@@ -41,7 +41,7 @@ def load(path: Path) -> dict[str, torch.Tensor | np.ndarray]:
 
 
 def save_weights(state: dict[str, torch.Tensor], path: Path) -> str:
-    """Saves a state dict the way a user would bring it."""
+    """Saves a state dict the way a user would."""
     safetensors.torch.save_file({name: tensor.contiguous() for name, tensor in state.items()}, path)
     return str(path)
 

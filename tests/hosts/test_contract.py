@@ -1,4 +1,4 @@
-"""What every host promises, whatever it computes inside."""
+"""Behavior that all hosts share, whatever they compute inside."""
 
 from __future__ import annotations
 

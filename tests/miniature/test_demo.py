@@ -30,7 +30,7 @@ def test_demo_ends_with_a_table_results_and_a_picture(tmp_path: Path) -> None:
         assert 0 < result['classes_covered'] <= result['num_classes'] == 14
     with Image.open(tmp_path / 'work_dirs/demo/demo.png') as picture:
         assert picture.width > 5 * 320 and picture.height > 2 * 256
-    assert 'work_dirs/demo/demo.png' in done.stdout and 'What to try next' in done.stdout
+    assert 'work_dirs/demo/demo.png' in done.stdout and 'Next steps' in done.stdout
 
 
 def test_a_host_that_fails_is_named_with_what_it_said(tmp_path: Path) -> None:
@@ -39,4 +39,4 @@ def test_a_host_that_fails_is_named_with_what_it_said(tmp_path: Path) -> None:
         [str(part) for part in command], cwd=tmp_path, env=environment(), capture_output=True, text=True
     )
     assert done.returncode == 2
-    assert 'The test of SCLIP failed (error: pool.size is 5 but the dataset has only 2 images' in done.stderr
+    assert 'Testing SCLIP failed (error: pool.size is 5 but the dataset has only 2 images' in done.stderr

@@ -11,7 +11,7 @@ from tpa_mmseg.catalog import Encoder, Row
 from tpa_mmseg.reproduce.suite import SUITES, Suite
 
 ROW = Row('fcn', '', 'r18')
-#: An encoder beside the demo's own; random, so whoever compares numbers sets a seed.
+#: An encoder beside the demo's own; random: a test that compares scores sets a seed.
 OTHER = {
     'type': 'TimmEncoder',
     'model': {'img_size': 64, 'patch_size': 8, 'embed_dim': 32, 'depth': 1, 'num_heads': 2},

@@ -59,7 +59,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _place(browser: Browser, selector: str) -> tuple[float, float]:
-    """Brings an element into view. Returns: its center."""
+    """Scrolls an element into view. Returns its center."""
     script = f"""(async () => {{
       document.documentElement.style.scrollBehavior = 'auto';
       const element = document.querySelector({selector!r});

@@ -205,7 +205,7 @@ def test_wrong_options_are_named(cfg):
 
 
 def test_a_class_list_that_does_not_fit_is_refused(cfg):
-    with pytest.raises(TPAError, match='has 14 classes but the dataset has 2'):
+    with pytest.raises(TPAError, match='has 14 classes, but the dataset has 2'):
         model_of(cfg).set_classes({'classes': ('a', 'b')})
 
 

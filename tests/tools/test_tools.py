@@ -216,7 +216,7 @@ def test_classes_that_do_not_fit_the_data_set_are_refused(alone, tmp_path, capfd
     config = write_config(tmp_path, test_dataloader__dataset__metainfo__classes=('moon', *CLASSES))
     options = ('--cfg-options', 'test_dataloader.dataset.metainfo.palette=[]')
     said = fails(capfd, 'test', config, '--work-dir', tmp_path / 'w', *alone, *options)
-    assert 'has 14 classes but the dataset has 15' in said
+    assert 'has 14 classes, but the dataset has 15' in said
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ class Problem:
 
 
 class Inputs(NamedTuple):
-    """What a test image brings, and the bank."""
+    """Features and scores of a test image, and the bank."""
 
     size: tuple[int, int]
     scores: Tensor

@@ -139,7 +139,7 @@ def _pipeline(cfg: Config) -> Compose:
 
 
 def _meta(cfg: Config, model: TPASegmentor | Host) -> dict:
-    """Return names and colors of the classes that a config brings."""
+    """Return names and colors of the classes of a config."""
     numbered = [f'class {index}' for index in range(model.num_classes)]
     return meta_of_config(cfg, model.num_classes) or model.dataset_meta or meta_of_names(numbered)
 

@@ -91,7 +91,7 @@ class ScoreMap:
 
         Returns:
             (C, rows, W) tensor that the caller may change in place, NaN where the host gives no distribution; and
-            the (rows, W) sum of the host's class scores before they were brought to the simplex, None where it is
+            the (rows, W) sum of the host's class scores before they were normalized, None where it is
             one everywhere or was not asked for.
         """
         raise NotImplementedError
@@ -119,7 +119,7 @@ class ScoreMap:
 
     @property
     def mass(self) -> Tensor:
-        """(H, W) sum of the host's class scores before they were brought to the simplex."""
+        """(H, W) sum of the host's class scores before they were normalized."""
         mass = torch.ones(self.size, dtype=torch.float32, device=self.device)
         for top, bottom in self.ranges():
             band = self.log_and_mass(top, bottom, with_mass=True)[1]
