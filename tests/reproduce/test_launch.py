@@ -29,7 +29,7 @@ PATIENCE = 600
 OPTIONS = {'test_dataloader.dataset.size': 20, 'custom_hooks.0.pool.size': 2}
 SETTINGS = ['--cfg-options', *(f'{key}={value}' for key, value in OPTIONS.items())]
 COMMAND = 'reproduce', 'run', 'main', '--suite', 'miniature', '--host', 'clip', 'maskclip'
-#: Stands for the process of a run. Its folder is that of its log; a file "behavior" says what it does.
+#: Stands for the process of a run. Its folder is that of its log; files named kill, fail and together say what it does.
 STUB = """
 import json, os, sys, time
 sys.stdin.buffer.read()
@@ -37,6 +37,8 @@ folder = os.path.dirname(os.readlink('/proc/self/fd/1'))
 with open(sys.argv[1] + '/trace', 'a') as trace:
     trace.write(json.dumps([os.path.basename(folder), time.time(), os.environ['OMP_NUM_THREADS']]) + '\\n')
 time.sleep(0.3)
+while os.path.exists(sys.argv[1] + '/together') and len(open(sys.argv[1] + '/trace').readlines()) % 2:
+    time.sleep(0.05)
 if 'maskclip' in folder and os.path.exists(sys.argv[1] + '/kill'):
     os.kill(os.getpid(), 9)
 if 'maskclip' in folder and os.path.exists(sys.argv[1] + '/fail'):
@@ -89,9 +91,10 @@ def test_one_process_at_a_time_or_as_many_as_asked_for(stub: Path, monkeypatch: 
     assert [one.state for one in start(stub)] == [State.DONE] * 2
     (_, first, threads), (_, second, _) = trace(stub)
     assert second - first >= 0.3 and threads == '2'
-    start(stub, '--rerun', '--processes', '2')
-    (_, first, threads), (_, second, _) = trace(stub)[2:]
-    assert second - first < 0.3 and threads == '1'
+    # Each waits for the other.
+    (stub / 'together').touch()
+    assert [one.state for one in start(stub, '--rerun', '--processes', '2')] == [State.DONE] * 2
+    assert [threads for *_, threads in trace(stub)[2:]] == ['1', '1']
     assert all((one.folder.path / 'results.old.json').exists() for one in states(stub))
 
 
