@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALLING := $(VENV)/.installing
 
-.PHONY: help demo test quick lint bench clean
+.PHONY: help demo test quick lint bench lock clean
 
 help:
 	@echo 'make demo    five hosts with and without TPA on the miniature world: a table and a figure'
@@ -15,6 +15,7 @@ help:
 	@echo 'make quick   lint and run the method'"'"'s own tests: below a minute'
 	@echo 'make lint    check style, format, imports and words'
 	@echo 'make bench   measure TPA against the direct implementation'
+	@echo 'make lock    update the tested versions and their hashes in constraints.txt (needs uv)'
 	@echo 'make clean   remove the environment and every cache, but no data and no results'
 	@echo
 	@echo 'The first of them installs everything into $(VENV); PYTHON=python3.12 chooses the interpreter.'
@@ -37,6 +38,11 @@ lint: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python tools/benchmark.py
 
+# Needs uv. The lines of lock.in say why they are there; delete one to update what it holds.
+lock:
+	uv pip compile pyproject.toml --extra all --extra test --constraint lock.in --universal --python-version 3.10 \
+	    --generate-hashes --no-annotate --custom-compile-command 'make lock' --quiet --output-file constraints.txt
+
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -50,7 +56,7 @@ $(INSTALLED): pyproject.toml constraints.txt Makefile
 	@mkdir -p $(VENV)
 	@touch $(INSTALLING)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
-	$(BIN)/python -m pip install --constraint constraints.txt --editable '.[all,test]'
+	$(BIN)/python -m pip install --require-hashes --requirement constraints.txt
+	$(BIN)/python -m pip install --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m tpa_mmseg.doctor
 	@mv $(INSTALLING) $(INSTALLED)

@@ -25,8 +25,8 @@ def requirements(extra: str | None = None) -> list[str]:
 
 def pins(python: str) -> dict[str, Requirement]:
     """Returns the lines of constraints.txt that hold for a version of Python, by name."""
-    lines = [line for line in (ROOT / 'constraints.txt').read_text().splitlines() if line and not line.startswith('#')]
-    found = [Requirement(line) for line in lines]
-    held = [pin for pin in found if pin.marker is None or pin.marker.evaluate({'python_version': python})]
+    environment = {'python_version': python, 'python_full_version': f'{python}.1'}
+    lines = [line.rstrip(' \\') for line in (ROOT / 'constraints.txt').read_text().splitlines() if line[:1].isalnum()]
+    held = [pin for pin in map(Requirement, lines) if pin.marker is None or pin.marker.evaluate(environment)]
     assert len({canonicalize_name(pin.name) for pin in held}) == len(held), 'a distribution is pinned twice'
     return {canonicalize_name(pin.name): pin for pin in held}
