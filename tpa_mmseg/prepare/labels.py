@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from ..errors import TPAError
+from ..images import UnreadableImage, open_image
 from .layouts import IGNORED
 
 # Every character of an RLE string holds six bits: five of a number, and whether more of it follow.
@@ -43,12 +44,13 @@ class Relabeling:
 def read(image: bytes) -> np.ndarray:
     """Returns the pixels of a label image, (H, W) of uint8. Raises ValueError if it is not one."""
     try:
-        with Image.open(io.BytesIO(image)) as opened:
-            if opened.mode not in ('L', 'P'):
-                raise ValueError(f'is an image of mode {opened.mode}, but labels have one byte per pixel')
-            return np.asarray(opened)
-    except (UnidentifiedImageError, OSError, SyntaxError) as error:
-        raise ValueError('is not an image, or it is damaged') from error
+        with open_image(image, 'of labels') as opened:
+            mode, pixels = opened.mode, np.asarray(opened)
+    except UnreadableImage as error:
+        raise ValueError(f'is not an image, or it is damaged ({error.__cause__})') from error
+    if mode not in ('L', 'P'):
+        raise ValueError(f'is an image of mode {mode}, but labels have one byte per pixel')
+    return pixels
 
 
 def write(pixels: np.ndarray) -> bytes:
