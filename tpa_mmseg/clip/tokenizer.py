@@ -8,7 +8,6 @@ the start and the end of a text. ``text_cfg.vocab_size`` is the number of rows.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,6 +17,8 @@ import torch
 from torch import Tensor
 
 from ..errors import TPAError
+from ..io import parse_json
+from ..weights.checkpoints import damage_named
 
 # Words that an error message names as examples.
 _EXAMPLES = 12
@@ -27,9 +28,15 @@ def stored_words(path: Path) -> dict[str, list[int]] | None:
     """Reads the words that a weights file names and their rows; None if it names none."""
     if path.suffix != '.safetensors':
         return None
-    with safetensors.safe_open(path, framework='pt') as file:
-        words = (file.metadata() or {}).get('words')
-    return None if words is None else json.loads(words)
+    with damage_named(path):
+        with safetensors.safe_open(path, framework='pt') as file:
+            words = (file.metadata() or {}).get('words')
+        if words is None:
+            return None
+        words = parse_json(words)
+        if not all(type(row) is int and 0 <= row < 2**31 for rows in words.values() for row in rows):
+            raise ValueError('its words have other values than rows')
+        return words
 
 
 class WordTokenizer:
