@@ -23,6 +23,8 @@ from tpa_mmseg.prepare.context import from_map
 from tpa_mmseg.prepare.sources import Limits, Sources
 from tpa_mmseg.weights.files import load_state_dict
 
+pytestmark = pytest.mark.filterwarnings('ignore::UserWarning')  # of PyTorch, about odd files
+
 fuzz = settings(
     max_examples=120,
     derandomize=True,

@@ -14,6 +14,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 from scipy.io import savemat
+from tpa_tools.prepare import FILE_MB, JSON_MB
 
 from tests.prepare import archives
 from tests.prepare.archives import context_map, write_folder, write_tar, write_zip
@@ -159,6 +160,10 @@ def test_a_file_beyond_the_limit_is_refused_from_its_header(tmp_path, write):
             with pytest.raises(TPAError, match=rf'{name}.* MB, but the limit is .*--max-file-mb or --max-json-mb'):
                 sources.one(f'val/{name}').read()
         assert sources.one('val/b.json').read() == bytes(2000)
+
+
+def test_the_tool_has_the_limits_of_the_package():
+    assert Limits() == Limits(FILE_MB, JSON_MB)
 
 
 def test_a_header_that_promises_less_than_there_is_bounds_what_is_read(tmp_path):

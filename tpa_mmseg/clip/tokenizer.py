@@ -31,12 +31,7 @@ def stored_words(path: Path) -> dict[str, list[int]] | None:
     with damage_named(path):
         with safetensors.safe_open(path, framework='pt') as file:
             words = (file.metadata() or {}).get('words')
-        if words is None:
-            return None
-        words = parse_json(words)
-        if not all(type(row) is int and 0 <= row < 2**31 for rows in words.values() for row in rows):
-            raise ValueError('its words have other values than rows')
-        return words
+        return None if words is None else parse_json(words)
 
 
 class WordTokenizer:
@@ -51,6 +46,11 @@ class WordTokenizer:
 
     def __init__(self, words: Mapping[str, Sequence[int]], rows: int, context_length: int, name: str) -> None:
         self.words, self.rows, self.context_length, self.name = words, rows, context_length, name
+        if not isinstance(words, Mapping) or not all(isinstance(pieces, list) for pieces in words.values()):
+            raise TPAError(f'{name} does not map its words to lists of rows: use another file.')
+        for word, pieces in words.items():
+            if not all(type(row) is int and 0 <= row < rows for row in pieces):
+                raise TPAError(f'{name} gives the word {word!r} a row that is not one of {rows}: use another file.')
 
     def __call__(self, texts: str | Sequence[str]) -> Tensor:
         """Returns (n, context_length) int64 tokens."""
