@@ -70,7 +70,9 @@ class Source:
 
     def _open(self, name: str) -> tuple[int, IO[bytes]]:
         """Opens a file and returns its size, from its header, and its stream."""
-        raise NotImplementedError
+        path = self.file(name)
+        check_regular(path)
+        return path.stat().st_size, path.open('rb')
 
     def file(self, name: str) -> Path | None:
         """Returns the file on disk, None inside an archive."""
@@ -161,9 +163,6 @@ class Folder(Source):
             found += [os.path.join(folder, name) for name in sorted(files)]
         return [Path(file).relative_to(self.path).as_posix() for file in found]
 
-    def _open(self, name: str) -> tuple[int, IO[bytes]]:
-        return _open_regular(self.file(name))
-
     def file(self, name: str) -> Path:
         return self.path / name
 
@@ -173,9 +172,6 @@ class SingleFile(Source):
 
     def names(self) -> list[str]:
         return [self.path.name]
-
-    def _open(self, name: str) -> tuple[int, IO[bytes]]:
-        return _open_regular(self.path)
 
     def file(self, name: str) -> Path:
         return self.path
@@ -291,11 +287,6 @@ def _checked(source: Source) -> Iterator[str]:
             )
         if not path.name.startswith('._') and '__MACOSX' not in path.parts:
             yield name
-
-
-def _open_regular(path: Path) -> tuple[int, IO[bytes]]:
-    check_regular(path)
-    return path.stat().st_size, path.open('rb')
 
 
 def check_regular(path: Path) -> None:
