@@ -159,7 +159,7 @@ PHONE = {'viewport': {'width': 360, 'height': 740}, 'is_mobile': True, 'has_touc
 
 @pytest.mark.parametrize('visitor', [PHONE], indirect=True)
 def test_on_a_phone_nothing_is_wider_than_the_screen(visitor) -> None:
-    choose(visitor, 'Things before a background')
+    choose(visitor, 'With a background')
     assert visitor.evaluate('document.documentElement.scrollWidth') <= 360
 
 

@@ -31,7 +31,7 @@ examples. For photographs, choose another backbone.</p>"""
 # Name, meaning, lowest, highest and default value, and step of a slider.
 _SLIDERS = (
     ('α', 'share of the host', 0.0, 1.0, 0.5, 0.05),
-    ('λ', 'weight of the prototypes', 0.0, 20.0, 5.0, 0.5),
+    ('λ', 'weight of prototypes', 0.0, 20.0, 5.0, 0.5),
     ('k', 'confidence of anchors', 1.0, 6.0, 2.0, 0.1),
 )
 _PROGRESS = gr.Progress()
@@ -88,15 +88,15 @@ class Page:
         self._background = gr.Checkbox(label='Background: a class for uncertain pixels')
         backbones = [(f'{name} (miniature)' if tiny else name, name) for name, tiny in BACKBONES.items()]
         with gr.Row():
-            self._host = gr.Dropdown(host_names(), value=Form('').host, label='Host', min_width=120)
-            self._backbone = gr.Dropdown(backbones, value=Form('').backbone, label='Backbone', min_width=120)
+            self._host = gr.Dropdown(host_names(), value=Form('').host, label='Host', min_width=160)
+            self._backbone = gr.Dropdown(backbones, value=Form('').backbone, label='Backbone', min_width=160)
         self._start = gr.Button('Segment', variant='primary')
         self._example = gr.State(None)
 
     def _build_results(self) -> None:
         self._model = gr.HTML(_HINT, elem_id='model')
         picture = {'interactive': False, 'buttons': ['fullscreen', 'download']}
-        self._pair = gr.ImageSlider(label='Host | TPA', max_height=560, elem_id='pair', **picture)
+        self._pair = gr.ImageSlider(label='Left: host. Right: TPA', max_height=560, elem_id='pair', **picture)
         look = {'columns': 8, 'height': 130, 'object_fit': 'cover', 'buttons': [], 'elem_id': 'strip'}
         self._strip = gr.Gallery(label='Images', allow_preview=False, interactive=False, **look)
         with gr.Row():
@@ -122,7 +122,6 @@ class Page:
         filled = [button.click(partial(_fill, number), None, form) for number, button in enumerate(self._examples)]
         for start in (self._start.click, *(step.then for step in filled)):
             start(**segment, concurrency_id='networks').success(**view)
-        self._uploads.upload(lambda: None, outputs=self._example)
         self._strip.select(self._choose).success(**view)
         gr.on([slider.input for slider in self._sliders], **view, trigger_mode='always_last')
         self._save.click(self._save_all, self._sliders, self._all)
@@ -133,9 +132,10 @@ class Page:
         self, uploads, classes, background, host, backbone, number, request: gr.Request, progress=_PROGRESS
     ) -> list:
         visit, form = self._visit(request), Form(classes, background, host, backbone)
-        images = self._read(uploads or ()) if number is None else _scenes(**EXAMPLES[number])
-        shown = None if number is None else EXAMPLES[number]['shown']
-        segmenter = visit.segment(form, images, shown, partial(progress, desc='Segmenting'))
+        # An example empties the gallery, so what is in it came later.
+        example = {} if uploads or number is None else EXAMPLES[number]
+        images = _scenes(**example) if example else self._read(uploads or ())
+        segmenter = visit.segment(form, images, example.get('shown'), partial(progress, desc='Segmenting'))
         names = escape(str(read_classes(classes, background, self._limits)))
         model = f'{_MINIATURE * BACKBONES[backbone]}<p>{escape(segmenter.description)}; {names}</p>'
         strip = gr.Gallery([(thumbnail(image), image.name) for image in visit.shown], selected_index=0)
