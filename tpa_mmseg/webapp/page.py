@@ -21,19 +21,9 @@ from .limits import read_classes, read_upload
 from .session import BACKBONES, Form, Visit, Visits
 from .view import class_table, pictures, summary, thumbnail
 
-#: The examples, as examples.yaml describes them.
-EXAMPLES = mmengine.fileio.load(Path(__file__).with_name('examples.yaml'))
-_TITLE = """<h1>Segment your own images</h1><p>Open-vocabulary segmentation by a host, and with test-time prototype
-adaptation (TPA). All images together are the pool that TPA learns from; it needs no labels.</p>"""
-_HINT = '<p>Pick an example, or upload images and enter classes.</p>'
-_MINIATURE = """<p class="miniature"><b>Miniature models</b>: they know a few words and the painted scenes of the
-examples. For photographs, choose another backbone.</p>"""
-# Name, meaning, lowest, highest and default value, and step of a slider.
-_SLIDERS = (
-    ('α', 'share of the host', 0.0, 1.0, 0.5, 0.05),
-    ('λ', 'weight of prototypes', 0.0, 20.0, 5.0, 0.5),
-    ('k', 'confidence of anchors', 1.0, 6.0, 2.0, 0.1),
-)
+_TEXTS = mmengine.fileio.load(Path(__file__).with_name('page.yaml'))
+#: Images, classes and model of each example.
+EXAMPLES = _TEXTS['examples']
 _PROGRESS = gr.Progress()
 
 
@@ -67,7 +57,7 @@ class Page:
         self._visits, self._limits = visits, visits.limits
         self.blocks = gr.Blocks(title='TPA', analytics_enabled=False, delete_cache=(600, 3600), fill_width=True)
         with self.blocks:
-            gr.HTML(_TITLE)
+            gr.HTML(_TEXTS['title'])
             with gr.Row():
                 with gr.Column(scale=2, min_width=300):
                     self._build_form()
@@ -83,8 +73,9 @@ class Page:
         look = {'columns': 4, 'height': 240, 'object_fit': 'cover', 'buttons': [], 'elem_id': 'uploads'}
         sources = ['upload', 'webcam', 'clipboard']
         self._uploads = gr.Gallery(label=label, sources=sources, file_types=['image'], **look)
-        info = 'Commas or new lines separate classes, semicolons separate synonyms.'
-        self._classes = gr.Textbox(label='Classes', info=info, placeholder='cat, sofa, tv; television', lines=3)
+        self._classes = gr.Textbox(
+            label='Classes', info=_TEXTS['classes'], placeholder='cat, sofa, tv; television', lines=3
+        )
         self._background = gr.Checkbox(label='Background: a class for uncertain pixels')
         backbones = [(f'{name} (miniature)' if tiny else name, name) for name, tiny in BACKBONES.items()]
         with gr.Row():
@@ -94,16 +85,13 @@ class Page:
         self._example = gr.State(None)
 
     def _build_results(self) -> None:
-        self._model = gr.HTML(_HINT, elem_id='model')
+        self._model = gr.HTML(_TEXTS['hint'], elem_id='model')
         picture = {'interactive': False, 'buttons': ['fullscreen', 'download']}
         self._pair = gr.ImageSlider(label='Left: host. Right: TPA', max_height=560, elem_id='pair', **picture)
         look = {'columns': 8, 'height': 130, 'object_fit': 'cover', 'buttons': [], 'elem_id': 'strip'}
         self._strip = gr.Gallery(label='Images', allow_preview=False, interactive=False, **look)
         with gr.Row():
-            self._sliders = [
-                gr.Slider(low, high, value, step=step, label=f'{name}, {meaning}', min_width=220)
-                for name, meaning, low, high, value, step in _SLIDERS
-            ]
+            self._sliders = [gr.Slider(**each, min_width=220) for each in _TEXTS['sliders']]
         self._summary = gr.HTML(elem_id='summary')
         with gr.Row():
             self._changed = gr.Image(label='Changed by TPA', elem_id='changed', **picture)
@@ -137,7 +125,7 @@ class Page:
         images = _scenes(**example) if example else self._read(uploads or ())
         segmenter = visit.segment(form, images, example.get('shown'), partial(progress, desc='Segmenting'))
         names = escape(str(read_classes(classes, background, self._limits)))
-        model = f'{_MINIATURE * BACKBONES[backbone]}<p>{escape(segmenter.description)}; {names}</p>'
+        model = f'{_TEXTS["miniature"] * BACKBONES[backbone]}<p>{escape(segmenter.description)}; {names}</p>'
         strip = gr.Gallery([(thumbnail(image), image.name) for image in visit.shown], selected_index=0)
         settings = segmenter.fusion.alpha, segmenter.fusion.lambda_, segmenter.bank.rule.k
         return [model, strip, gr.Files(visible=False), *settings]
