@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
 from PIL import Image
@@ -152,6 +153,24 @@ def test_more_uploads_than_allowed_are_refused_in_a_sentence(visitor, tmp_path: 
     visitor.get_by_label('Classes').fill('cat, dog')
     visitor.get_by_role('button', name='Segment', exact=True).click()
     visitor.wait_for_selector('text=At most 3 images')
+
+
+def test_files_and_addresses_that_a_visitor_names_are_not_read(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched = []
+    monkeypatch.setattr('gradio.processing_utils.async_ssrf_protected_download', lambda url, **_: fetched.append(url))
+    Image.fromarray(painted()).save(tmp_path / 'private.png')
+    for path in (str(tmp_path / 'private.png'), 'http://elsewhere.example/a.png'):
+        file = {'path': path, 'meta': {'_type': 'gradio.FileData'}}
+        for images, classes in (([{'image': file, 'caption': None}], 'grass, water'), (None, file)):
+            call = f'{server}gradio_api/call/_segment'
+            form = [images, classes, False, 'sclip', 'mini-b8', None]
+            event = httpx.post(call, json={'data': form}).json()['event_id']
+            answer = httpx.get(f'{call}/{event}', timeout=60).text
+            assert answer.startswith('event: error') and 'private' not in answer, answer
+    assert fetched == []
+    assert httpx.get(f'{server}gradio_api/file={tmp_path / "private.png"}').status_code == 403
 
 
 PHONE = {'viewport': {'width': 360, 'height': 740}, 'is_mobile': True, 'has_touch': True, 'color_scheme': 'dark'}

@@ -32,6 +32,7 @@ def mount_page(guard: Guard, device: str | None = None) -> fastapi.FastAPI:
     app, limits = fastapi.FastAPI(docs_url=None, redoc_url=None, openapi_url=None), guard.limits
     app.middleware('http')(guard)
     page = Page(Visits(limits, device)).blocks.queue(max_size=4 * limits.visitors)
+    page.has_launched = True  # otherwise Gradio does not check that files which visitors name are their uploads
     quiet = {'footer_links': [], 'run_history': False, 'show_error': False, 'ssr_mode': False}
     style, most = Path(__file__).with_name('page.css'), f'{limits.megabytes}mb'
     return gr.mount_gradio_app(app, page, '/', css_paths=style, max_file_size=most, **quiet)
@@ -103,6 +104,8 @@ class Page:
 
     def _connect(self) -> None:
         form = [self._uploads, self._classes, self._background, self._host, self._backbone, self._example]
+        for field in (*form, *self._sliders):
+            field.async_move_resource_to_block_cache = _only_uploads
         found = [self._model, self._strip, self._all, *self._sliders]
         seen = [self._pair, self._changed, self._anchors, self._summary, self._table, self._files]
         segment = {'fn': self._segment, 'inputs': form, 'outputs': found, 'show_progress_on': self._model}
@@ -166,6 +169,13 @@ class Page:
 
     def _visit(self, request: gr.Request) -> Visit:
         return self._visits.find(request.session_hash)
+
+
+async def _only_uploads(path: str) -> str:
+    """Take the place of a method that fetches any address that a visitor names."""
+    if not Path(path).resolve().is_relative_to(Path(gr.utils.get_upload_folder()).resolve()):
+        raise gr.Error('Only uploaded images can be segmented.', print_exception=False)
+    return path
 
 
 def _fill(number: int) -> list:
