@@ -159,7 +159,9 @@ def test_files_and_addresses_that_a_visitor_names_are_not_read(
     server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fetched = []
-    monkeypatch.setattr('gradio.processing_utils.async_ssrf_protected_download', lambda url, **_: fetched.append(url))
+    monkeypatch.setattr(
+        'gradio.processing_utils.async_ssrf_protected_download', lambda url, *_, **__: fetched.append(url)
+    )
     Image.fromarray(painted()).save(tmp_path / 'private.png')
     for path in (str(tmp_path / 'private.png'), 'http://elsewhere.example/a.png'):
         file = {'path': path, 'meta': {'_type': 'gradio.FileData'}}
