@@ -101,10 +101,10 @@ def test_every_problem_is_told_at_once():
 
 
 def test_an_extra_is_shown_and_never_required():
-    required = ['torch>=2.1', 'nicegui>=3; extra == "webapp"', 'mmcv-lite>=2.0.0; extra == "lite"']
+    required = ['torch>=2.1', 'gradio>=6; extra == "webapp"', 'mmcv-lite>=2.0.0; extra == "lite"']
     assert doctor.problems(HEALTHY, required) == []
     rows = doctor.table(HEALTHY, required)
-    assert rows['nicegui'] == 'missing (optional: [webapp])' and rows['mmcv'].startswith('mmcv-lite 2.1.0')
+    assert rows['gradio'] == 'missing (optional: [webapp])' and rows['mmcv'].startswith('mmcv-lite 2.1.0')
 
 
 def test_the_survey_has_the_installed_versions():

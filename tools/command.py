@@ -42,10 +42,12 @@ def run_tool(work: Callable[[argparse.Namespace], None], args: argparse.Namespac
     """Does the work of a tool. An error that the user can fix is printed in one line, without a traceback."""
     try:
         import tpa_mmseg
+        from tpa_mmseg.console import printable_logs
 
         if tpa_mmseg.import_error is not None:
             sys.exit(_fail(f'tpa_mmseg cannot be used here ({tpa_mmseg.import_error}). Run: tpa doctor'))
-        _run(work, args)
+        with printable_logs():
+            _run(work, args)
     except KeyboardInterrupt:
         sys.exit(130)
 

@@ -98,14 +98,14 @@ def show(wanted: list[tuple[Need, list[str]]]) -> int:
 
 def download(wanted: list[tuple[Need, list[str]]]) -> int:
     """Downloads what is missing."""
-    from tpa_mmseg.errors import TPAError, user_message
+    from tpa_mmseg.errors import TPAError, printable, user_message
 
     failed = 0
     for (_, source, _), _ in wanted:
         where = source.locate()
         try:
             path = where or source.download(keep=True)
-            print(f'{source.title}: {"downloaded" if where is None else "already downloaded"} ({path})')
+            print(printable(f'{source.title}: {"downloaded" if where is None else "already downloaded"} ({path})'))
         except TPAError as error:
             failed += 1
             print(f'error: {user_message(error)}', file=sys.stderr, flush=True)
@@ -114,7 +114,7 @@ def download(wanted: list[tuple[Need, list[str]]]) -> int:
 
 def check(wanted: list[tuple[Need, list[str]]]) -> int:
     """Builds every model from its file."""
-    from tpa_mmseg.errors import TPAError, user_message
+    from tpa_mmseg.errors import TPAError, printable, user_message
 
     failed = 0
     for (place, source, part), _ in wanted:
@@ -123,10 +123,10 @@ def check(wanted: list[tuple[Need, list[str]]]) -> int:
             if where is None:
                 raise TPAError(f'missing. Download {source.origin} and save it as {source.target}.')
             build(place, part, where)
-            print(f'{source.title}: complete ({where})')
+            print(printable(f'{source.title}: complete ({where})'))
         except TPAError as error:
             failed += 1
-            print(f'{source.title}: {user_message(error)}')
+            print(printable(f'{source.title}: {user_message(error)}'))
     return 1 if failed else 0
 
 

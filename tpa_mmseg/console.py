@@ -7,7 +7,9 @@ import logging
 import re
 import sys
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Sequence, Sized
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -16,6 +18,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn
 from rich.table import Column, Table
 from rich.text import Text
+
+from .errors import printable
 
 T = TypeVar('T')
 
@@ -55,6 +59,24 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], align: st
         print(render(columns, rows, align))
 
 
+@contextmanager
+def printable_logs() -> Iterator[None]:
+    """Makes printable what the whole process logs and warns of."""
+    record, warning = logging.getLogRecordFactory(), warnings.formatwarning
+    logging.setLogRecordFactory(_PrintableRecord)
+    warnings.formatwarning = lambda *args, **kwargs: printable(warning(*args, **kwargs))
+    try:
+        yield
+    finally:
+        logging.setLogRecordFactory(record)
+        warnings.formatwarning = warning
+
+
+class _PrintableRecord(logging.LogRecord):
+    def getMessage(self) -> str:  # noqa: N802
+        return printable(super().getMessage())
+
+
 def signed(value: float | None) -> str | None:
     """Returns a gain with its sign, as a cell of a table."""
     return None if value is None else f'{value:+.2f}'
@@ -86,7 +108,7 @@ def _text(cell: Any, lines: box.Box) -> Text:
         return Text(f'{cell:.2f}')
     if isinstance(cell, int) and not isinstance(cell, bool):
         return Text(f'{cell:,}')
-    text = ' '.join(str(cell).split())
+    text = printable(' '.join(str(cell).split()))
     sign = re.match(r'[+-](?=\d)', text)
     style = '' if sign is None else 'green' if sign[0] == '+' else 'red'
     return Text(text.replace('|', '\\|') if lines is box.MARKDOWN else text, style)
@@ -120,7 +142,7 @@ class ProgressBar:
         transient: bool = False,
         logger: logging.Logger | None = None,
     ) -> None:
-        self.description, self.total, self.unit = description, total, unit
+        self.description, self.total, self.unit = printable(description), total, unit
         self.done, self.note = 0, ''
         self._interval, self._transient = interval, transient
         self._handlers = [handler for handler in logger.handlers if _on_terminal(handler)] if logger else []
@@ -191,7 +213,7 @@ class ProgressBar:
         self._last_line, self._printed = time.monotonic(), self.done
         total = '' if self.total is None else f' of {self.total:,}'
         parts = [f'{self.description}: {self.done:,}{total} {self.unit}', *self.times(), self.note]
-        print(', '.join(filter(None, parts)), file=sys.stderr, flush=True)
+        print(printable(', '.join(filter(None, parts))), file=sys.stderr, flush=True)
 
 
 class _Figures(ProgressColumn):
@@ -205,7 +227,8 @@ class _Figures(ProgressColumn):
         owner = self._owner
         total = '' if owner.total is None else f'/{owner.total:,}'
         rate, elapsed, remaining = owner.times()
-        return Text(', '.join(filter(None, [f'{owner.done:,}{total}', rate, remaining or elapsed, owner.note])))
+        parts = [f'{owner.done:,}{total}', rate, remaining or elapsed, owner.note]
+        return Text(printable(', '.join(filter(None, parts))))
 
 
 def track(

@@ -139,3 +139,24 @@ def test_error_that_a_user_can_fix_is_one_sentence(
 
 def test_classes_are_required(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
     assert '--classes is required' in fails(capfd, folder, '--out', tmp_path / 'out')
+
+
+def test_names_of_strangers_cannot_steer_the_terminal(
+    config: Path, tmp_path: Path, capfd: pytest.CaptureFixture
+) -> None:
+    """Sequences that clear the screen or rename the window, in a class, an image, a broken file and a missing one."""
+    evil = '\x1b[2J\x1b]0;evil\x07\u202e\x9b'
+    folder = tmp_path / 'images'
+    folder.mkdir()
+    Image.fromarray(painted(0)).save(folder / f'{evil}.png')
+    (folder / f'{evil}.jpg').write_bytes(b'broken')
+    (folder / f'{evil}.txt').touch()
+    classes = tmp_path / 'classes.txt'
+    classes.write_text(f'cat{evil}; dog{evil}\nsofa\n', encoding='utf-8')
+    run_in_process('segment', folder, '--classes', classes, '--host', config, '--out', tmp_path / 'out')
+    with pytest.raises(SystemExit):
+        run_in_process('segment', folder / f'no{evil}', '--classes', 'cat', 'dog', '--host', config)
+    said = capfd.readouterr()
+    for text in (said.out, said.err):
+        assert '\\x1b[2J' in text
+        assert not set(text) & set('\x1b\x07\x9b\u202e')

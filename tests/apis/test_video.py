@@ -101,6 +101,19 @@ def test_interrupted_video_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_links_of_others_are_not_followed(tmp_path):
+    """Where others can write too, they may lay links under the names that they expect."""
+    mine = tmp_path / 'mine.txt'
+    mine.write_text('precious', encoding='utf-8')
+    folder = tmp_path / 'shared'
+    folder.mkdir()
+    for name in ('clip.mp4', '.clip.part.mp4', '.clip.mp4.tmp'):
+        (folder / name).symlink_to(mine)
+    path = written(folder / 'clip.mp4')
+    assert mine.read_text(encoding='utf-8') == 'precious'
+    assert not path.is_symlink() and len(list(Video(path))) > 0
+
+
 def test_video_without_frames_is_no_file(tmp_path):
     with VideoWriter(tmp_path / 'clip.mp4', 10):
         pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -76,6 +77,20 @@ def test_cache_belongs_to_names_templates_and_model(
         source = CLIPSpec(tiny_clip(), tmp_path / 'other.safetensors')
     query_features(source, names, templates)
     assert sum(encoded) == 2 * before
+
+
+@pytest.mark.parametrize('planted', ['shape', 'type', 'infinite', 'shared folder'])
+def test_planted_features_are_not_used(planted: str, source: CLIPSpec, encoded: list[int]) -> None:
+    features = query_features(source, ['cat', 'dog'], TEMPLATES)
+    (path,) = cache_dir().glob('*.safetensors')
+    fake = {'shape': features[:1], 'type': features.double(), 'infinite': features / 0}.get(planted, -features)
+    checksum = hashlib.sha256(fake.numpy().tobytes()).hexdigest()
+    path.write_bytes(safetensors.torch.save({'text_features': fake.contiguous()}, metadata={'sha256': checksum}))
+    if planted == 'shared folder':
+        cache_dir().chmod(0o777)
+    assert torch.equal(query_features(source, ['cat', 'dog'], TEMPLATES), features)
+    assert sum(encoded) == 8
+    assert cache_dir().stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize('damage', ['cut', 'flip', 'empty'])

@@ -113,3 +113,32 @@ def test_the_first_node_of_a_slurm_list(monkeypatch, nodes, first):
     monkeypatch.delenv('SLURM_STEP_NODELIST', raising=False)
     monkeypatch.setenv('SLURM_NODELIST', nodes)
     assert _first_slurm_node() == first
+
+
+def test_ranks_of_one_machine_listen_on_loopback_only():
+    """PyTorch's own store listens on every interface."""
+    script = """
+import os, sys, torch, torch.distributed as dist
+from tpa_mmseg.engine.distributed import init_distributed
+init_distributed('slurm')
+dist.all_reduce(torch.ones(1))
+mine = {os.readlink(file.path) for file in os.scandir('/proc/self/fd') if os.path.islink(file.path)}
+for table in ('tcp', 'tcp6'):
+    for state in map(str.split, open(f'/proc/self/net/{table}')):
+        if state[3] == '0A' and f'socket:[{state[9]}]' in mine:
+            print(state[1].partition(':')[0])
+dist.barrier()
+"""
+    job = {'SLURM_NTASKS': '2', 'SLURM_NNODES': '1', 'SLURM_JOB_ID': str(os.getpid())}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, '-c', script],
+            env={**environment(), **job, 'SLURM_PROCID': str(rank), 'SLURM_LOCALID': str(rank)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    listening = [rank.communicate(timeout=120)[0].split() for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0]
+    assert listening[0] and {*listening[0], *listening[1]} == {'0100007F'}

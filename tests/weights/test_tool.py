@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import http.server
 import io
 import threading
@@ -23,9 +24,10 @@ from tpa_mmseg.encoders.timm_models import build_network
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.sam.model import find_checkpoint
 from tpa_mmseg.weights.needs import needs
-from tpa_mmseg.weights.sources import clip_source, own_file, sam_source, timm_source
+from tpa_mmseg.weights.sources import Source, clip_source, own_file, sam_source, timm_source
 
 TINY = 'vit_tiny_patch16_224.augreg_in21k'
+SAM = b'the weights of SAM'
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +52,8 @@ def use_sam_server(monkeypatch, port: int) -> None:
     known = catalog.sam_weights
 
     def moved(model: str) -> catalog.WeightsFile:
-        return replace(known(model), url=f'http://127.0.0.1:{port}/{known(model).name}.pth')
+        address = f'http://127.0.0.1:{port}/{known(model).name}.pth'
+        return replace(known(model), url=address, sha256=hashlib.sha256(SAM).hexdigest())
 
     monkeypatch.setattr(catalog, 'sam_weights', moved)
 
@@ -251,9 +254,9 @@ def test_download_takes_from_the_hub_what_is_missing_and_check_builds_the_models
 
 def test_a_clip_model_and_sam_are_downloaded_to_the_weights_folder(folder, hub):
     hub['/timm/vit_base_patch16_clip_224.openai/resolve/main/open_clip_model.safetensors'] = b'clip'
-    hub['/sam_vit_b_01ec64.pth'] = b'sam'
+    hub['/sam_vit_b_01ec64.pth'] = SAM
     clip, sam = clip_source('ViT-B-16-quickgelu', 'openai'), sam_source('vit_b')
-    assert clip.download(keep=True).read_bytes() == b'clip' and sam.download().read_bytes() == b'sam'
+    assert clip.download(keep=True).read_bytes() == b'clip' and sam.download().read_bytes() == SAM
     assert clip.locate() == clip.target and sam.locate() == sam.target
     assert sorted(file.name for file in folder.iterdir()) == [clip.target.name, sam.target.name]
 
@@ -299,3 +302,27 @@ def test_check_names_a_file_that_is_cut_short_and_one_of_another_model(tmp_path,
 def test_a_config_that_is_not_there_is_named(capfd):
     assert exit_code('list', 'nowhere.py') == 2
     assert capfd.readouterr().err == 'error: There is no config file nowhere.py.\n'
+
+
+def test_a_file_that_was_replaced_on_its_way_is_not_kept(folder, hub):
+    hub['/sam_vit_b_01ec64.pth'] = b'a program'
+    with pytest.raises(TPAError, match='Cannot download the weights of SAM vit_b .*hash'):
+        sam_source('vit_b').download()
+    assert not list(folder.iterdir())
+
+
+def test_a_file_without_a_checksum_is_not_downloaded(folder):
+    source = Source('someone else', ('theirs',), url='http://127.0.0.1:9/theirs.pth')
+    with pytest.raises(TPAError, match='No checksum is known for http://127.0.0.1:9/theirs.pth'):
+        source.download()
+
+
+def test_checksums_are_known_and_safetensors_come_first():
+    for name, file in catalog.load().weights.items():
+        if file.url:
+            assert len(sam_source(file.sam).checksum) == 64, name
+    for source in (clip_source('ViT-B-16-quickgelu', 'openai'), timm_source(TINY)):
+        assert source.files[0].endswith('.safetensors')
+    digits = 'a' * 64
+    assert Source('', url=f'https://a.b/{digits}/ViT.pt').checksum == digits
+    assert Source('', url='https://a.b/model-0123abcd.pth').checksum == '0123abcd'

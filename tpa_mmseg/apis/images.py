@@ -17,7 +17,7 @@ from PIL import Image, ImageOps
 
 from ..datasets import LoadImage
 from ..datasets.pool import IMAGE_SUFFIXES
-from ..errors import TPAError
+from ..errors import TPAError, printable
 from ..images import UnreadableImage
 from ..visualization.images import to_rgb
 
@@ -90,7 +90,7 @@ class Skipped:
     reason: str
 
     def __str__(self) -> str:
-        return f'{self.name}: {self.reason}'
+        return printable(f'{self.name}: {self.reason}')
 
 
 @dataclass

@@ -87,20 +87,20 @@ class LoadedModel:
         return ImageEvidence(found.scores, found.features, image.path or image.key, size)
 
 
-def load_model(options: SegmenterOptions, encoder: Encoder | None = None) -> LoadedModel:
+def load_model(options: SegmenterOptions, loaded: LoadedModel | None = None) -> LoadedModel:
     """Build the model that a user asks for.
 
     Args:
         options: The options.
-        encoder: An encoder that is loaded already, if only the classes are new.
+        loaded: The same model with other classes, to share its networks.
     """
     resolved = resolve_config(options)
     cfg = copy.deepcopy(resolved.cfg)
     names = None if options.classes is None else _set_classes(text_host(cfg.model), options)
     if not options.tpa:
         use_host_alone(cfg)
-    elif encoder is not None:
-        cfg.model.encoder = encoder
+    elif loaded is not None:
+        cfg.model.encoder = loaded.encoder
     # Whatever the caller's default scope is, data preprocessors and transforms are those of mmseg.
     with DefaultScope.overwrite_default_scope('mmseg'):
         pipeline, model = _pipeline(cfg), _build(cfg)
@@ -112,6 +112,8 @@ def load_model(options: SegmenterOptions, encoder: Encoder | None = None) -> Loa
     meta = _meta(cfg, model) if names is None else meta_of_names(names, _palette(names, cfg))
     model.keep_meta(meta)
     model = model.to(options.device or get_device()).eval()
+    if loaded is not None:
+        _share_parameters(model, loaded.model)
     return LoadedModel(model, pipeline, tuple(meta['classes']), meta['palette'], resolved.description)
 
 
@@ -124,6 +126,14 @@ def _build(cfg: Config) -> TPASegmentor | Host:
         raise TPAError(
             f'{user_message(error)} To download all weights of this model: tpa weights download {cfg.filename}'
         ) from error
+
+
+def _share_parameters(model: TPASegmentor | Host, other: TPASegmentor | Host) -> None:
+    """Let a model use the parameters of another one that was built from the same files, so that there is one copy."""
+    theirs = dict(other.named_parameters())
+    for name, parameter in model.named_parameters():
+        if name in theirs and theirs[name].shape == parameter.shape:
+            parameter.data = theirs[name].data
 
 
 def _pipeline(cfg: Config) -> Compose:

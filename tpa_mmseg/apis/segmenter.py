@@ -118,10 +118,11 @@ class Segmenter:
             )
 
     def with_classes(self, classes: Classes, background: bool | str | Sequence[str] = False) -> Segmenter:
-        """Return a segmenter for other classes, with an empty bank. It shares the encoder with this one."""
+        """Return a segmenter for other classes, with an empty bank. It shares all networks with this one."""
         other = copy.copy(self)
         other._options = replace(self._options, classes=classes, background=background)
-        other._start(load_model(other._options, self._loaded.encoder))
+        same = other._options == self._options
+        other._start(self._loaded if same else load_model(other._options, self._loaded))
         return other
 
     # Images in, segmentations out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator
+from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 from PIL import Image
 
 from ..errors import TPAError
+from ..io import atomic_write
 from .images import ImageSource
 
 _DEFAULT_FPS = 25.0
@@ -78,8 +80,8 @@ class VideoWriter:
         self.path = Path(path)
         # 29.97 stands for 30000/1001.
         self._rate = Fraction(fps).limit_denominator(1001)
-        self._partial = self.path.with_name(f'.{self.path.stem}.part{self.path.suffix}')
         self._container = None
+        self._open = ExitStack()
 
     def add(self, image: Image.Image) -> None:
         """Adds a frame. All must have one size."""
@@ -93,16 +95,12 @@ class VideoWriter:
     def __enter__(self) -> VideoWriter:
         return self
 
-    def __exit__(self, kind: type | None, *_: object) -> None:
-        if self._container is None:
-            return
+    def __exit__(self, *error: object) -> None:
+        self._open.__exit__(*error)
+
+    def _flush(self, kind: type | None, *_: object) -> None:
         if kind is None:
             self._container.mux(self._stream.encode(None))
-        self._container.close()
-        if kind is None:
-            os.replace(self._partial, self.path)
-        else:
-            self._partial.unlink(missing_ok=True)
 
     def _start(self, height: int, width: int) -> None:
         codec, options = 'libx264', {'crf': '18'}  # sharp enough for the edges of labels
@@ -111,11 +109,10 @@ class VideoWriter:
             warnings.warn(
                 'PyAV was built without libx264: videos are written as MPEG-4 instead of H.264.', stacklevel=3
             )
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._container = _av().open(str(self._partial), 'w', options={'movflags': 'faststart'})
-        except OSError as error:
-            raise TPAError(f'Cannot write {self.path} ({error.strerror}). Choose another folder.') from error
+        file = self._open.enter_context(atomic_write(self.path))
+        container = _av().open(file.name, 'w', format='mp4', options={'movflags': 'faststart'})
+        self._container = self._open.enter_context(container)
+        self._open.push(self._flush)
         self._stream = self._container.add_stream(codec, self._rate, options=options)
         self._stream.height, self._stream.width, self._stream.pix_fmt = height, width, 'yuv420p'
         if codec == 'mpeg4':

@@ -195,6 +195,7 @@ class WeightsFile:
         megabytes: Its size; None where it is not known.
         license: Short name of its license; empty where it is not known.
         url: Its address, where the libraries do not know it.
+        sha256: Checksum of the file at that address.
         sam: Which SAM it is, as ``model.host.sam.model`` calls it.
     """
 
@@ -203,6 +204,7 @@ class WeightsFile:
     megabytes: int | None = None
     license: str = ''
     url: str | None = None
+    sha256: str = ''
     sam: str | None = None
 
 

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import TPAError
+from ..errors import TPAError, printable
 
 #: Packaged list, file, string or list, as :meth:`ClassNames.read` takes them.
 Classes = str | os.PathLike | Sequence[str | Sequence[str]]
@@ -121,7 +121,7 @@ class ClassNames:
         ]
         more = len(self.names) - len(shown)
         count = '1 class' if len(self.names) == 1 else f'{len(self.names)} classes'
-        return f'{count}: {" / ".join(shown)}' + (f' / ... ({more} more)' if more else '')
+        return printable(f'{count}: {" / ".join(shown)}' + (f' / ... ({more} more)' if more else ''))
 
     def _warn_of_shared_names(self, origin: str) -> None:
         classes: dict[str, set[int]] = {}

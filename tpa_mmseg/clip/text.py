@@ -78,7 +78,7 @@ def _cached_features(source: CLIPSpec, queries: Sequence[str], templates: Sequen
         ]
         name = hashlib.sha256(json.dumps(made_with, sort_keys=True).encode()).hexdigest()
         path = cache_dir() / f'{name}.safetensors'
-        cached = _read_cache(path)
+        cached = _read_cache(path, (len(queries),) if merged else (len(queries), len(templates)))
         if cached is not None:
             return cached
     features = encode(tower.to(get_device()), source.tokenizer(), queries, templates)
@@ -147,18 +147,24 @@ def _read_arrays(path: Path) -> dict[str, np.ndarray | Tensor]:
 
 def _write_cache(path: Path, features: Tensor) -> None:
     try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.chmod(0o700)  # of an older version, or with another umask
         with atomic_write(path) as file:
             file.write(safetensors.torch.save({_KEY: features}, metadata={'sha256': _checksum(features)}))
     except (TPAError, OSError) as error:  # without a cache a run takes longer, but it goes on
         print_log(f'Text features were not cached: {error}', 'current', logging.WARNING)
 
 
-def _read_cache(path: Path) -> Tensor | None:
-    """Reads cached features; None if there are none, or none that can be trusted."""
+def _read_cache(path: Path, counts: tuple[int, ...]) -> Tensor | None:
+    """Reads cached features; None if there are none, or none that can be trusted. Args: counts: all but channels."""
     try:
+        if path.stat().st_uid != path.parent.stat().st_uid or path.parent.stat().st_mode & 0o022:
+            return None  # others can write here
         with safetensors.safe_open(path, framework='pt') as file:
             features = file.get_tensor(_KEY)
-            return features if file.metadata()['sha256'] == _checksum(features) else None
+            intact = file.metadata()['sha256'] == _checksum(features)
+        sound = features.dtype == torch.float32 and features.shape[:-1] == counts and bool(features.isfinite().all())
+        return features if intact and sound else None
     except Exception:  # missing, cut off or damaged: computed again either way
         return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import zlib
 
 import torch
@@ -14,6 +15,9 @@ from mmengine.registry import MODEL_WRAPPERS
 from torch import nn
 
 from ..errors import TPAError
+
+# The store of rank 0 lives as long as the process.
+_store: dist.TCPStore | None = None
 
 LAUNCHERS = ('none', 'pytorch', 'slurm', 'mpi')
 # Where each launcher tells a process its rank, the number of ranks, and its place on its machine.
@@ -44,6 +48,8 @@ def init_distributed(launcher: str) -> None:
             'tools/dist_test.sh or tools/slurm_test.sh, or use --launcher none.'
         )
     os.environ.setdefault('MASTER_PORT', str(_port_of_job()))
+    if _on_one_machine(launcher):
+        _stay_on_loopback(launcher)
     if torch.cuda.is_available():
         init_dist(launcher, backend='nccl')
         return
@@ -51,6 +57,41 @@ def init_distributed(launcher: str) -> None:
         os.environ[name] = os.environ.get(source, '0')
     os.environ.setdefault('MASTER_ADDR', _first_slurm_node() if launcher == 'slurm' else '127.0.0.1')
     dist.init_process_group('gloo')
+
+
+def _on_one_machine(launcher: str) -> bool:
+    if launcher == 'slurm':
+        return os.environ.get('SLURM_STEP_NUM_NODES', os.environ.get('SLURM_NNODES')) == '1'
+    _, ranks, here = _VARIABLES[launcher]
+    local = here.removesuffix('RANK') + ('WORLD_SIZE' if launcher == 'pytorch' else 'SIZE')
+    return local in os.environ and os.environ[local] == os.environ[ranks]
+
+
+def _stay_on_loopback(launcher: str) -> None:
+    """Keeps the ranks of one machine from being reachable by others: the store of PyTorch has no authentication.
+
+    PyTorch would listen on every interface. Here rank 0 listens on loopback, and PyTorch finds the store as if an agent
+    had started it. torchrun has such an agent already, whose interface is not ours to choose.
+    """
+    loopback = next((name for _, name in socket.if_nameindex() if name.startswith('lo')), None)
+    if loopback is not None:
+        for library in ('GLOO', 'NCCL'):
+            os.environ.setdefault(f'{library}_SOCKET_IFNAME', loopback)
+    if launcher == 'pytorch' or 'MASTER_ADDR' in os.environ:
+        return
+    os.environ['MASTER_ADDR'] = '127.0.0.1'
+    os.environ['TORCHELASTIC_USE_AGENT_STORE'] = 'True'
+    if os.environ[_VARIABLES[launcher][0]] == '0':
+        global _store
+        listener = socket.create_server(('127.0.0.1', int(os.environ['MASTER_PORT'])))
+        # Of the caller: the store closes it.
+        descriptor = listener.detach()
+        _store = dist.TCPStore(
+            *('127.0.0.1', int(os.environ['MASTER_PORT'])),
+            is_master=True,
+            wait_for_workers=False,
+            master_listen_fd=descriptor,
+        )
 
 
 def _port_of_job() -> int:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..core import Coverage, PrototypeBank
+from ..errors import printable
 from .counts import SCORES, ClassScores
 
 
@@ -69,7 +70,7 @@ def describe_bank(coverage: Coverage, names: Sequence[str]) -> str:
     if present:
         low, high = min(present), max(present)
         text += f'; fewest {low[0]} ({low[1]}), most {high[0]} ({high[1]})'
-    return f'{text}.'
+    return printable(f'{text}.')
 
 
 def _known(value: float) -> float | None:

@@ -1,3 +1,3 @@
-"""A local page: drop images, enter class names, move the settings of TPA and see what changes."""
+"""A local page: upload images, enter class names, move the settings of TPA and see what changes."""
 
-from .server import Address, serve
+from .server import serve

@@ -1,11 +1,12 @@
-"""Limits of uploads: number, size and names of images, and class names."""
+"""Limits of the page: visitors, uploads, names."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..apis.images import ImageSource, pixels_of
-from ..clip.names import split_classes
+from ..clip.names import ClassNames, split_classes
 from ..errors import TPAError
 from ..images import FORMATS, UnreadableImage, open_image, shrink
 
@@ -15,42 +16,38 @@ _NAME = 60
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of what a visitor may upload and enter.
+    """Limits of what visitors may do.
 
     Args:
         images: Number of images.
         megabytes: Size of a file.
         megapixels: Size of an image.
         kept_megapixels: Larger images are shrunk to this size, so that labels follow the sliders.
-        classes: Number of classes.
+        names: Number of class names, synonyms included.
         characters: Length of all class names together.
+        visitors: Number of visitors at once.
+        minutes: A visitor who does nothing for this long is forgotten.
+        upload_seconds: Time that an upload may take.
     """
 
     images: int = 16
     megabytes: float = 16
     megapixels: float = 40
     kept_megapixels: float = 1
-    classes: int = 300
+    names: int = 300
     characters: int = 20_000
+    visitors: int = 8
+    minutes: float = 30
+    upload_seconds: float = 120
 
-    @property
-    def bytes(self) -> int:
-        return round(self.megabytes * 2**20)
 
-
-def read_upload(content: bytes, name: str, limits: Limits) -> ImageSource:
-    """Read an uploaded image, which stays in memory.
-
-    Args:
-        content: Content of the file.
-        name: Name of the file. It is shown and written into JSON, and never becomes a path.
-        limits: The limits.
-    """
-    name = shown_name(name)
-    if len(content) > limits.bytes:
+def read_upload(path: str, limits: Limits) -> ImageSource:
+    """Read an uploaded image, which stays in memory. Its name is shown and written into JSON, and becomes no path."""
+    name = shown_name(path)
+    if Path(path).stat().st_size > limits.megabytes * 2**20:
         raise TPAError(f'{name} is larger than {limits.megabytes:g} MB. Upload a smaller file.')
     try:
-        with open_image(content, name, limits.megapixels) as image:
+        with open_image(Path(path), name, limits.megapixels) as image:
             shrink(image, limits.kept_megapixels)
             return ImageSource(name, pixels_of(image, name))
     except UnreadableImage as error:
@@ -63,29 +60,24 @@ def read_upload(content: bytes, name: str, limits: Limits) -> ImageSource:
 def shown_name(name: str) -> str:
     """Return the printable part of a file name, without folders and shortened."""
     last = name.replace('\\', '/').rpartition('/')[2]
-    printable = ''.join(character for character in last if character.isprintable()).strip()
-    return printable[:_NAME] or 'image'
+    return ''.join(character for character in last if character.isprintable()).strip()[:_NAME] or 'image'
 
 
-def read_classes(text: str, background: bool, limits: Limits) -> list[str]:
-    """Split the text of a form into classes: commas or new lines separate classes, ``;`` separates synonyms.
-
-    Returns a list, because the API also accepts a single string as the name of a file.
+def read_classes(text: str, background: bool, limits: Limits) -> ClassNames:
+    """Read the classes of a form. What looks like the name of a file is a class name here.
 
     Args:
-        text: The text.
+        text: The text, in the grammar of :mod:`tpa_mmseg.clip.names`.
         background: Whether a background is added.
         limits: The limits.
     """
-    entries = [entry.strip(' \t\r;') for entry in split_classes(text)]
-    classes = [entry for entry in entries if entry]
-    if not classes:
-        raise TPAError('No classes. Enter some, one per line.')
-    if len(text) > limits.characters or len(classes) > limits.classes:
-        raise TPAError(f'Too many classes. The limit is {limits.classes} classes and {limits.characters} characters.')
-    if len(classes) == 1 and not background:
-        raise TPAError(
-            f'Only one class was given: {classes[0][:_NAME]!r}, so every pixel belongs to it. Add a background, or '
-            'further classes on separate lines.'
-        )
-    return classes
+    entries = [entry for entry in split_classes(text) if entry.strip(' \t\r;')]
+    if not entries:
+        raise TPAError('No classes. Enter some, separated by commas or new lines.')
+    names = ClassNames.read(entries)
+    if len(text) > limits.characters or len(names.queries) > limits.names:
+        raise TPAError(f'Too many names. The limit is {limits.names} names with {limits.characters} characters in all.')
+    if len(names.names) == 1 and not background:
+        only = f'Only one class was given: {names.titles[0][:_NAME]!r}, so every pixel belongs to it.'
+        raise TPAError(f'{only} Add a background, or further classes separated by commas.')
+    return names

@@ -1,232 +1,188 @@
-"""The page itself: controls on one side, results on the other. Needs NiceGUI."""
+"""The page itself: the form on one side, results on the other. Needs Gradio."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
+from html import escape
+from pathlib import Path
+from typing import Any
 
-from nicegui import events, run, ui
+import fastapi
+import gradio as gr
+import mmengine.fileio
 
 from ..apis import host_names
+from ..apis.images import ImageSource, list_images
 from ..errors import TPAError, user_message
-from .examples import Example, read_examples
-from .limits import FORMATS, Limits
-from .outcome import Outcome
-from .session import BACKBONES, FormValues, PageSession, SliderValues
+from ..io import write_json, write_png
+from .guard import Guard
+from .limits import read_classes, read_upload
+from .session import BACKBONES, Form, Visit, Visits
+from .view import class_table, pictures, summary, thumbnail
 
-T = TypeVar('T')
+_TEXTS = mmengine.fileio.load(Path(__file__).with_name('page.yaml'))
+#: Images, classes and model of each example.
+EXAMPLES = _TEXTS['examples']
+_PROGRESS = gr.Progress()
 
-# Symbol, lowest and highest value, step, and meaning of a slider.
-_SLIDERS = {
-    'alpha': ('α', 0.0, 1.0, 0.05, 'share of the host'),
-    'lambda_': ('λ', 0.0, 20.0, 0.5, 'weight of the prototypes'),
-    'k': ('k', 1.0, 6.0, 0.1, 'confidence of anchors'),
-}
+
+def mount_page(guard: Guard, device: str | None = None) -> fastapi.FastAPI:
+    """Return the application of the page. Args: guard: At its door; device: Torch device of the networks."""
+    app, limits = fastapi.FastAPI(docs_url=None, redoc_url=None, openapi_url=None), guard.limits
+    app.middleware('http')(guard)
+    page = Page(Visits(limits, device)).blocks.queue(max_size=4 * limits.visitors)
+    page.has_launched = True  # otherwise Gradio does not check that files which visitors name are their uploads
+    quiet = {'footer_links': [], 'run_history': False, 'show_error': False, 'ssr_mode': False}
+    style, most = Path(__file__).with_name('page.css'), f'{limits.megabytes}mb'
+    return gr.mount_gradio_app(app, page, '/', css_paths=style, max_file_size=most, **quiet)
+
+
+def _told(action: Callable) -> Callable:
+    """Show an error that the visitor can fix on the page, as text."""
+
+    @wraps(action)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return action(*args, **kwargs)
+        except TPAError as error:
+            raise gr.Error(escape(user_message(error)), print_exception=False) from error
+
+    return run
 
 
 class Page:
-    """The page of one visitor.
+    """The page. Args: visits: Its visitors."""
 
-    Args:
-        limits: Limits of uploads.
-        device: Torch device of the models.
-    """
-
-    def __init__(self, limits: Limits, device: str | None = None) -> None:
-        self.session = PageSession(limits, device)
-        self.busy, self.progress = False, 0.0
-        self._wanted: tuple[int, SliderValues] | None = None
-        self._drawing = self._left = False
-
-    def build(self) -> None:
-        """Create all elements of the page."""
-        ui.context.client.on_delete(self._leave)
-        # Readable on white and on black.
-        ui.colors(primary='#3a7ab8')
-        with ui.column().classes('w-full max-w-screen-2xl mx-auto gap-4'):
-            with ui.column().classes('gap-0'):
-                ui.label('Segment your own images').classes('text-2xl font-semibold').props('role=heading')
-                ui.label('Segmentation by a host, and with test-time prototype adaptation (TPA).').classes('opacity-70')
-            with ui.element('div').classes('w-full grid grid-cols-1 lg:grid-cols-[20rem_minmax(0,1fr)] gap-6'):
-                with ui.column().classes('w-full gap-3'):
-                    self._build_controls()
-                with ui.column().classes('w-full gap-3'):
+    def __init__(self, visits: Visits) -> None:
+        self._visits, self._limits = visits, visits.limits
+        self.blocks = gr.Blocks(title='TPA', analytics_enabled=False, delete_cache=(600, 3600), fill_width=True)
+        with self.blocks:
+            gr.HTML(_TEXTS['title'])
+            with gr.Row():
+                with gr.Column(scale=2, min_width=300):
+                    self._build_form()
+                with gr.Column(scale=5, min_width=320):
                     self._build_results()
+            self._connect()
 
-    def _build_controls(self) -> None:
-        ui.label('Examples').classes('font-semibold')
-        with ui.row().classes('gap-2'):
-            for example in read_examples():
-                button = ui.button(example.name, on_click=partial(self._take, example)).props('outline no-caps dense')
-                button.classes('px-2').bind_enabled_from(self, 'busy', backward=lambda busy: not busy)
-        self._build_upload()
-        self._classes = ui.textarea('Classes, one per line; synonyms after ;', placeholder='cat\nsofa\ntv; television')
-        self._classes.classes('w-full').props('outlined input-class="min-h-32 leading-snug" data-part=classes')
-        self._background = ui.checkbox('Add a background').props('dense')
-        with ui.row().classes('w-full no-wrap gap-2'):
-            self._host = ui.select(host_names(), value='sclip', label='Host').classes('w-1/2').props('outlined dense')
-            self._backbone = ui.select(list(BACKBONES), value=BACKBONES[0], label='Backbone')
-            self._backbone.classes('w-1/2').props('outlined dense')
-        start = ui.button('Segment', on_click=self._segment).classes('w-full').props('no-caps data-part=segment')
-        start.bind_enabled_from(self, 'busy', backward=lambda busy: not busy)
-        bar = ui.linear_progress(show_value=False).props('rounded aria-label=Progress')
-        bar.bind_value_from(self, 'progress').bind_visibility_from(self, 'busy')
-
-    def _build_upload(self) -> None:
-        limits = self.session.limits
-        kinds = f'{", ".join(FORMATS[:-1])} or {FORMATS[-1]}'
-        limit = f'At most {limits.images} images ({kinds}) of {limits.megabytes:g} MB each.'
-        self._upload = ui.upload(
-            label='Drop images here',
-            multiple=True,
-            auto_upload=True,
-            max_file_size=limits.bytes,
-            max_files=limits.images,
-            on_upload=self._receive,
-            on_rejected=lambda: self._show_message(f'Some files were refused. {limit}'),
+    def _build_form(self) -> None:
+        most = self._limits
+        with gr.Row():
+            self._examples = [gr.Button(each['name'], size='sm', min_width=90) for each in EXAMPLES]
+        label = f'At most {most.images} images, each of {most.megabytes:g} MB and {most.megapixels:g} megapixels'
+        look = {'columns': 4, 'height': 240, 'object_fit': 'cover', 'buttons': [], 'elem_id': 'uploads'}
+        sources = ['upload', 'webcam', 'clipboard']
+        self._uploads = gr.Gallery(label=label, sources=sources, file_types=['image'], **look)
+        self._classes = gr.Textbox(
+            label='Classes', info=_TEXTS['classes'], placeholder='cat, sofa, tv; television', lines=3
         )
-        self._upload.classes('w-full').props('flat bordered accept="image/*"')
-        with ui.row().classes('w-full no-wrap items-center justify-between gap-2'):
-            self._count = ui.label(limit).classes('text-sm opacity-70').props('data-part=count')
-            ui.button('Remove all', on_click=self._clear).props('flat dense no-caps').classes('shrink-0')
+        self._background = gr.Checkbox(label='Background: a class for uncertain pixels')
+        backbones = [(f'{name} (miniature)' if tiny else name, name) for name, tiny in BACKBONES.items()]
+        with gr.Row():
+            self._host = gr.Dropdown(host_names(), value=Form('').host, label='Host', min_width=160)
+            self._backbone = gr.Dropdown(backbones, value=Form('').backbone, label='Backbone', min_width=160)
+        self._start = gr.Button('Segment', variant='primary')
+        self._example = gr.State(None)
 
     def _build_results(self) -> None:
-        self._message = ui.label().classes('w-full rounded p-3 bg-red-100 text-red-900').props('role=alert')
-        self._message.set_visibility(False)
-        self._hint = ui.label('Pick an example, or upload images and enter class names.').classes('opacity-70')
-        self._model = ui.label().classes('w-full rounded p-2 text-sm bg-blue-100 text-blue-900')
-        self._model.props('role=status data-part=model').set_visibility(False)
-        self._results = ui.column().classes('w-full gap-4')
-        with self._results:
-            self._build_sliders()
-            self._outcome = Outcome(self._choose)
-            with ui.row().classes('gap-2'):
-                for name, download in (('masks', self._download_masks), ('bank', self._download_bank)):
-                    ui.button(f'Download {name}', icon='download', on_click=download).props('outline no-caps')
-        self._results.set_visibility(False)
+        self._model = gr.HTML(_TEXTS['hint'], elem_id='model')
+        picture = {'interactive': False, 'buttons': ['fullscreen', 'download']}
+        self._pair = gr.ImageSlider(label='Left: host. Right: TPA', max_height=560, elem_id='pair', **picture)
+        look = {'columns': 8, 'height': 130, 'object_fit': 'cover', 'buttons': [], 'elem_id': 'strip'}
+        self._strip = gr.Gallery(label='Images', allow_preview=False, interactive=False, **look)
+        with gr.Row():
+            self._sliders = [gr.Slider(**each, min_width=220) for each in _TEXTS['sliders']]
+        self._summary = gr.HTML(elem_id='summary')
+        with gr.Row():
+            self._changed = gr.Image(label='Changed by TPA', elem_id='changed', **picture)
+            self._anchors = gr.Image(label='Anchors', elem_id='anchors', **picture)
+        self._table = gr.HTML(elem_id='table')
+        self._files = gr.Files(label='This image: labels, overlay, areas', interactive=False, elem_id='files')
+        self._save = gr.Button('Save all images and the bank', size='sm')
+        self._all = gr.Files(label='All images and the bank', interactive=False, visible=False, elem_id='all')
 
-    def _build_sliders(self) -> None:
-        self._sliders: dict[str, ui.slider] = {}
-        with ui.element('div').classes('w-full grid grid-cols-1 sm:grid-cols-3 gap-x-8 gap-y-1'):
-            for key, (symbol, low, high, step, meaning) in _SLIDERS.items():
-                with ui.column().classes('w-full gap-0'):
-                    value = getattr(SliderValues(), key)
-                    slider = ui.slider(min=low, max=high, step=step, value=value, on_change=self._moved)
-                    slider.props(f'aria-label="{symbol}: {meaning}" data-part={key}').classes('order-last')
-                    with ui.row().classes('w-full justify-between items-baseline no-wrap'):
-                        ui.label(f'{symbol}, {meaning}').classes('text-sm')
-                        shown = ui.label().classes('font-mono')
-                        shown.bind_text_from(slider, 'value', backward='{:g}'.format)
-                    self._sliders[key] = slider
+    def _connect(self) -> None:
+        form = [self._uploads, self._classes, self._background, self._host, self._backbone, self._example]
+        for field in (*form, *self._sliders):
+            field.async_move_resource_to_block_cache = _only_uploads
+        found = [self._model, self._strip, self._all, *self._sliders]
+        seen = [self._pair, self._changed, self._anchors, self._summary, self._table, self._files]
+        segment = {'fn': self._segment, 'inputs': form, 'outputs': found, 'show_progress_on': self._model}
+        view = {'fn': self._view, 'inputs': self._sliders, 'outputs': seen, 'show_progress': 'hidden'}
+        filled = [button.click(partial(_fill, number), None, form) for number, button in enumerate(self._examples)]
+        for start in (self._start.click, *(step.then for step in filled)):
+            start(**segment, concurrency_id='networks').success(**view)
+        self._strip.select(self._choose).success(**view)
+        gr.on([slider.input for slider in self._sliders], **view, trigger_mode='always_last')
+        self._save.click(self._save_all, self._sliders, self._all)
+        self.blocks.unload(self._leave)
 
-    # Events
+    @_told
+    def _segment(
+        self, uploads, classes, background, host, backbone, number, request: gr.Request, progress=_PROGRESS
+    ) -> list:
+        visit, form = self._visit(request), Form(classes, background, host, backbone)
+        # An example empties the gallery, so what is in it came later.
+        example = {} if uploads or number is None else EXAMPLES[number]
+        images = _scenes(**example) if example else self._read(uploads or ())
+        segmenter = visit.segment(form, images, example.get('shown'), partial(progress, desc='Segmenting'))
+        names = escape(str(read_classes(classes, background, self._limits)))
+        model = f'{_TEXTS["miniature"] * BACKBONES[backbone]}<p>{escape(segmenter.description)}; {names}</p>'
+        strip = gr.Gallery([(thumbnail(image), image.name) for image in visit.shown], selected_index=0)
+        settings = segmenter.fusion.alpha, segmenter.fusion.lambda_, segmenter.bank.rule.k
+        return [model, strip, gr.Files(visible=False), *settings]
 
-    async def _receive(self, event: events.UploadEventArguments) -> None:
-        if event.file.size() > self.session.limits.bytes:
-            self._show_message('A file was refused: it is too large.')
-            return
-        content = await event.file.read()
-        await self._try(self.session.add, content, event.file.name)
-        self._show_count()
+    def _read(self, uploads: Sequence[tuple[str, str | None]]) -> list[ImageSource]:
+        if len(uploads) > self._limits.images:
+            raise TPAError(f'At most {self._limits.images} images are possible. Remove some.')
+        images = []
+        for path, _ in uploads:
+            try:
+                images.append(read_upload(path, self._limits))
+            except TPAError as error:
+                gr.Warning(escape(user_message(error)))
+        return images
 
-    def _clear(self) -> None:
-        self.session.clear()
-        self._upload.reset()
-        self._show_count()
+    @_told
+    def _view(self, alpha: float, lambda_: float, k: float, request: gr.Request) -> list:
+        visit = self._visit(request)
+        result, segmenter = visit.view(alpha, lambda_, k)
+        anchors = segmenter.anchors(result.image, k)
+        labels, overlay, areas = files = [visit.file(name) for name in ('labels.png', 'overlay.png', 'areas.json')]
+        write_png(labels, result.label_image())
+        write_png(overlay, result.legend_overlay())
+        write_json(areas, {'model': result.description, 'classes': result.classes, **result.as_dict()})
+        pair, text = (result.overlay(host=True), result.overlay()), f'<p>{summary(result)}</p>'
+        return [pair, *pictures(result, anchors), text, class_table(result, anchors), files]
 
-    async def _take(self, example: Example) -> None:
-        if self.busy:
-            return
-        form = await self._try(self.session.take, example)
-        self._classes.value, self._background.value = form.classes, form.background
-        self._host.value, self._backbone.value = form.host, form.backbone
-        self._upload.reset()
-        self._show_count()
-        await self._segment()
+    @_told
+    def _save_all(self, alpha: float, lambda_: float, k: float, request: gr.Request) -> gr.Files:
+        return gr.Files(self._visit(request).save(alpha, lambda_, k), visible=True)
 
-    async def _segment(self) -> None:
-        if self.busy:
-            return
-        self._show_message('')
-        self.busy, self.progress = True, 0.0
-        form = FormValues(self._classes.value or '', self._background.value, self._host.value, self._backbone.value)
-        try:
-            images = await self._try(self.session.segment, form, self._report)
-        finally:
-            self.busy = False
-        self._results.set_visibility(bool(self.session.segmented))
-        if images is None:
-            return
-        self._hint.set_visibility(False)
-        self._model.set_text(self.session.description)
-        self._model.set_visibility(True)
-        self._outcome.offer(images)
-        self._wanted = None
-        for key, slider in self._sliders.items():
-            slider.value = getattr(self.session.defaults, key)
-        await self._choose(0)
+    @_told
+    def _choose(self, request: gr.Request, event: gr.SelectData) -> None:
+        self._visit(request).index = event.index
 
-    def _report(self, share: float) -> None:
-        self.progress = share
+    def _leave(self, request: gr.Request) -> None:
+        self._visits.leave(request.session_hash)
 
-    async def _moved(self) -> None:
-        if self._wanted is not None:
-            await self._choose(self._wanted[0])
+    def _visit(self, request: gr.Request) -> Visit:
+        return self._visits.find(request.session_hash)
 
-    async def _choose(self, index: int) -> None:
-        """Show an image with the settings of the sliders. While they move, settings in between are left out."""
-        if self.busy:
-            return
-        self._wanted = index, self._slider_values()
-        if self._drawing:
-            return
-        self._drawing = True
-        try:
-            drawn = None
-            while drawn != self._wanted:
-                drawn = self._wanted
-                view = await self._try(self.session.view, *drawn)
-                if view is not None:
-                    self._outcome.show(drawn[0], view)
-        finally:
-            self._drawing = False
 
-    async def _download_masks(self) -> None:
-        await self._download(self.session.archive, 'masks.zip')
+async def _only_uploads(path: str) -> str:
+    """Take the place of a method that fetches any address that a visitor names."""
+    if not Path(path).resolve().is_relative_to(Path(gr.utils.get_upload_folder()).resolve()):
+        raise gr.Error('Only uploaded images can be segmented.', print_exception=False)
+    return path
 
-    async def _download_bank(self) -> None:
-        await self._download(self.session.bank, 'bank.safetensors')
 
-    async def _download(self, make: Callable[[SliderValues], bytes], file: str) -> None:
-        content = await self._try(make, self._slider_values())
-        if content is not None:
-            ui.download.content(content, file)
+def _fill(number: int) -> list:
+    """Return the form of an example: no uploads, but the number of the example."""
+    example = EXAMPLES[number]
+    return [None, example['classes'], example['background'], Form('').host, example['backbone'], number]
 
-    def _leave(self) -> None:
-        """Free everything that was loaded for a visitor who has left."""
-        self._left = True
-        self.session = PageSession(self.session.limits)
 
-    # Helpers
-
-    def _slider_values(self) -> SliderValues:
-        return SliderValues(**{key: float(slider.value) for key, slider in self._sliders.items()})
-
-    async def _try(self, action: Callable[..., T], *args: Any) -> T | None:
-        """Run an action in a thread. An error that the visitor can fix is shown on the page."""
-        try:
-            found = await run.io_bound(action, *args)
-            return None if self._left else found
-        except TPAError as error:
-            if not self._left:
-                self._show_message(user_message(error))
-            return None
-
-    def _show_message(self, text: str) -> None:
-        self._message.set_text(text)
-        self._message.set_visibility(bool(text))
-
-    def _show_count(self) -> None:
-        count = len(self.session.images)
-        self._count.set_text(f'{count} image{"s" * (count != 1)} of at most {self.session.limits.images}.')
+def _scenes(images: str, first: int, pool: int, **_: Any) -> list[ImageSource]:
+    return list_images([images.format(index) for index in range(first, first + pool)]).images

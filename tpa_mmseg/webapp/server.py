@@ -1,92 +1,62 @@
-"""The server of the page: on this machine only by default, with a limit on the size of requests."""
+"""The server of the page: on this machine only by default."""
 
 from __future__ import annotations
 
+import os
+import secrets
 import socket
-import sys
-from dataclasses import dataclass
+import tempfile
+import webbrowser
 
 from ..errors import TPAError
 from .limits import Limits
 
-_LOCAL = ('127.0.0.1', 'localhost')
-# What a form adds to the file in it.
-_ENVELOPE = 2**16
 
-
-@dataclass(frozen=True)
-class Address:
-    """Address of the page."""
-
-    host: str = '127.0.0.1'
-    port: int = 8080
-
-    def __str__(self) -> str:
-        return f'http://{self.host}:{self.port}'
-
-    def check(self) -> None:
-        """Raise TPAError if the address cannot be used."""
-        try:
-            # As for the server itself, a port that was used a moment ago is free.
-            with socket.create_server((self.host, self.port)):
-                pass
-        except (OSError, OverflowError) as error:
-            reason = getattr(error, 'strerror', None) or error
-            raise TPAError(f'Cannot serve {self} ({reason}). Choose another --port or --address.') from error
-
-
-class BodyLimit:
-    """ASGI middleware that refuses requests with a larger body before any of it is read.
-
-    Args:
-        app: The application behind it.
-        most: Most bytes of a body.
-    """
-
-    def __init__(self, app, most: int) -> None:
-        self.app, self.most = app, most
-
-    async def __call__(self, scope: dict, receive, send) -> None:
-        if scope['type'] == 'http' and scope['method'] not in ('GET', 'HEAD', 'OPTIONS'):
-            length = dict(scope['headers']).get(b'content-length', b'')
-            if not length.isdigit() or int(length) > self.most:
-                await send({'type': 'http.response.start', 'status': 413 if length.isdigit() else 411, 'headers': []})
-                await send({'type': 'http.response.body', 'body': b''})
-                return
-        await self.app(scope, receive, send)
-
-
-def serve(address: Address, limits: Limits, device: str | None = None, show: bool = True) -> None:
+def serve(
+    host: str = '127.0.0.1',
+    port: int = 8080,
+    limits: Limits | None = None,
+    device: str | None = None,
+    show: bool = False,
+    token: str | None = None,
+) -> None:
     """Serve the page until it is interrupted.
 
     Args:
-        address: Host and port.
-        limits: Limits of uploads.
-        device: Torch device of the models.
+        host, port: Address to listen on. By default only this machine can reach it.
+        limits: Limits of visitors.
+        device: Torch device of the networks.
         show: Whether to open a browser.
+        token: Secret that visitors need, empty for none. Default: none on this machine, elsewhere a random one.
     """
+    # Gradio reads it when it is imported.
+    os.environ.update(GRADIO_ANALYTICS_ENABLED='False', HF_HUB_DISABLE_TELEMETRY='1')
     try:
-        from nicegui import app, ui
-        from starlette.middleware.trustedhost import TrustedHostMiddleware
-    except ImportError as error:
-        raise TPAError("The page needs NiceGUI. Install it with: pip install 'tpa_mmseg[webapp]'") from error
-    from .page import Page
+        import uvicorn
 
-    address.check()
-    app.add_middleware(BodyLimit, most=limits.bytes + _ENVELOPE)
-    if address.host in _LOCAL:
-        # A site elsewhere whose name leads to this machine does not get the page.
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(_LOCAL))
-    else:
-        print(f'Everyone who reaches {address} can use this page.', file=sys.stderr)
-    ui.page('/', title='TPA')(lambda: Page(limits, device).build())
-    print(f'The page is at {address} (Ctrl+C ends it).', flush=True)
-    ui.run(
-        host=address.host,
-        port=address.port,
-        show=show,
-        reload=False,
-        dark=None,
-        favicon='🧩',
-        show_welcome_message=False,
-    )
+        from .guard import LOCAL, Guard
+        from .page import mount_page
+    except ImportError as error:
+        raise TPAError("The page needs Gradio. Install it with: pip install 'tpa_mmseg[webapp]'") from error
+    check_address(host, port)
+    limits, local = limits or Limits(), host in LOCAL
+    token = secrets.token_urlsafe(24) if token is None and not local else token
+    # What visitors upload is for nobody else on this machine.
+    with tempfile.TemporaryDirectory(prefix='tpa_page_') as folder:
+        os.environ['GRADIO_TEMP_DIR'] = folder
+        app = mount_page(Guard(limits, token or '', local), device)
+        link = f'http://{host}:{port}/' + (f'?token={token}' if token else '')
+        print(f'The page is at {link} (Ctrl+C ends it).', flush=True)
+        if show:
+            webbrowser.open(link)
+        uvicorn.run(app, host=host, port=port, log_level='warning')
+
+
+def check_address(host: str, port: int) -> None:
+    """Raise TPAError if an address cannot be used."""
+    try:
+        # As for the server itself, a port that was used a moment ago is free.
+        socket.create_server((host, port)).close()
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, 'strerror', None) or error
+        raise TPAError(f'Cannot serve http://{host}:{port} ({reason}). Choose another --port or --address.') from error

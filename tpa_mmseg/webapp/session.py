@@ -1,36 +1,33 @@
-"""The state of one visitor: images, a segmenter and settings. Independent of the page."""
+"""Visitors: each has images, a bank and evidence of their own; the networks are shared. Independent of the page."""
 
 from __future__ import annotations
 
-import io
+import shutil
 import tempfile
 import threading
-import zipfile
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from .. import catalog
-from ..apis import Segmenter, host_names
+from ..apis import Segmentation, Segmenter, host_names
 from ..apis.images import ImageSource
 from ..apis.options import DEFAULT_BACKBONE
 from ..errors import TPAError
-from .examples import Example
-from .limits import Limits, read_classes, read_upload
-from .view import Stills, View, stills_of, view_of
+from .limits import Limits, read_classes
 
-#: The backbones to choose from.
-BACKBONES = tuple(catalog.load().backbones)
-# The models of one visitor run at a time: two would need twice the memory and be no faster.
-_MODELS = threading.Lock()
+#: The backbones to choose from, and whether each is for the miniature world only.
+BACKBONES = {name: backbone.suite == 'miniature' for name, backbone in catalog.load().backbones.items()}
+# Models that stay loaded when nobody uses them, and bytes of evidence per visitor.
+_KEPT_MODELS, _EVIDENCE = 2, 1 << 29
 
 
-@dataclass(frozen=True)
-class FormValues:
+class Form(NamedTuple):
     """The form of the page.
 
     Args:
-        classes: Class names, one per line.
+        classes: Class names, as :mod:`tpa_mmseg.clip.names` reads them.
         background: Whether to add a background.
         host: Name of a host.
         backbone: One of :data:`BACKBONES`.
@@ -42,134 +39,118 @@ class FormValues:
     backbone: str = DEFAULT_BACKBONE
 
 
-@dataclass(frozen=True)
-class SliderValues:
-    """The sliders of the page."""
-
-    alpha: float = 0.5
-    lambda_: float = 5.0
-    k: float = 2.0
-
-
-class PageSession:
-    """The images of a visitor and the segmenter for them.
+class Visits:
+    """The visitors of the page, and the networks, one copy of each for all of them.
 
     Args:
-        limits: Limits of uploads.
+        limits: The limits.
         device: Torch device, e.g. ``'cuda:1'``. Default: CUDA if available, otherwise CPU.
 
     Attributes:
-        images: The images that :meth:`segment` will use.
-        segmented: The images that it used last; empty before.
-        description: The model in use, in a sentence.
-        defaults: The settings of its config.
+        running: Held while networks run: two at a time would need more memory and be no faster.
     """
 
     def __init__(self, limits: Limits, device: str | None = None) -> None:
         self.limits, self._device = limits, device
-        self.images: list[ImageSource] = []
-        self.segmented: list[ImageSource] = []
-        self.description, self.defaults = '', SliderValues()
-        self._segmenter: Segmenter | None = None
-        self._loaded: tuple | None = None
-        # Of the image and the k that were shown last.
-        self._stills: tuple[tuple[int, float], Stills] | None = None
-        self._lock, self._door = threading.Lock(), threading.Lock()
+        self.running, self._door = threading.Lock(), threading.Lock()
+        self._visits: dict[str, Visit] = {}
+        self._models: dict[tuple[str, str], Segmenter] = {}
 
-    # Images
+    def find(self, name: str) -> Visit:
+        """Return a visitor's state, a new one for a new visitor. Raises TPAError if there are too many."""
+        with self._door:
+            now, patience = time.monotonic(), 60 * self.limits.minutes
+            self._visits = {key: visit for key, visit in self._visits.items() if now - visit.used < patience}
+            if name not in self._visits and len(self._visits) >= self.limits.visitors:
+                raise TPAError(f'The page has {self.limits.visitors} visitors already. Try again in some minutes.')
+            visit = self._visits.setdefault(name, Visit(self))
+            visit.used = now
+            return visit
 
-    def add(self, content: bytes, name: str) -> None:
-        """Add an uploaded file. Args: as for :func:`~.limits.read_upload`."""
-        with self._door:  # files arrive at the same time
-            if len(self.images) >= self.limits.images:
-                raise TPAError(f'At most {self.limits.images} images are possible. Remove some to upload others.')
-            self.images.append(read_upload(content, name, self.limits))
+    def leave(self, name: str) -> None:
+        """Forget a visitor."""
+        with self._door:
+            self._visits.pop(name, None)
 
-    def take(self, example: Example) -> FormValues:
-        """Replace all images by those of an example. Returns the form for it."""
-        self.images = example.sources()
-        return FormValues('\n'.join(example.classes), example.background, backbone=example.backbone)
-
-    def clear(self) -> None:
-        """Remove all images."""
-        self.images = []
-
-    # Results
-
-    def segment(self, form: FormValues, report: Callable[[float], None] = lambda share: None) -> list[ImageSource]:
-        """Run the models on all images, which are also the pool. Returns the images.
-
-        Args:
-            form: Classes and model.
-            report: Called with the share of the images that are done.
-        """
-        images = list(self.images)
-        if not images:
-            raise TPAError('No images. Drop some, or pick an example.')
-        with self._lock, _MODELS:
-            segmenter = self._load(form)
-            if [image.key for image in images] != [image.key for image in self.segmented]:
-                segmenter.clear_cache()
-            for number, image in enumerate(images, start=1):
-                segmenter.adapt(image)
-                report(number / len(images))
-            self.segmented, self._stills = images, None
-            return images
-
-    def _load(self, form: FormValues) -> Segmenter:
-        """Return a segmenter with an empty bank. Parts that are loaded already are used again."""
+    def segmenter(self, form: Form) -> Segmenter:
+        """Return a segmenter with a bank and a cache of its own. Call it while :attr:`running` is held."""
         # The API also accepts a config as a host, and a config is a program.
         if form.host not in host_names() or form.backbone not in BACKBONES:
             raise TPAError(f'Unknown host {form.host!r} or backbone {form.backbone!r}. Choose from those on the page.')
-        names = read_classes(form.classes, form.background, self.limits)
-        model, classes = (form.host, form.backbone), (names, form.background)
-        loaded, self._loaded = self._loaded, None
-        if loaded == (model, classes):
-            self._segmenter.reset_bank()
-        elif loaded is not None and loaded[0] == model:
-            self._segmenter = self._segmenter.with_classes(*classes)
-        else:
-            self._segmenter, self.segmented = None, []  # two models may exceed the memory
-            self._segmenter = Segmenter(names, *model, background=form.background, device=self._device, progress=False)
-        self._loaded = model, classes
-        miniature = catalog.load().backbones[form.backbone].suite == 'miniature'
-        kind = 'Miniature weights, for synthetic scenes and few words' if miniature else 'Real weights'
-        self.description = f'{kind}: {self._segmenter.description}.'
-        fusion = self._segmenter.fusion
-        self.defaults = SliderValues(fusion.alpha, fusion.lambda_, self._segmenter.bank.rule.k)
-        return self._segmenter
+        names, model = read_classes(form.classes, form.background, self.limits).names, (form.host, form.backbone)
+        options = {'background': form.background, 'device': self._device, 'cache_bytes': _EVIDENCE, 'progress': False}
+        # Taken out and put in again: the last one is the latest.
+        self._models[model] = first = self._models.pop(model, None) or Segmenter(names, *model, **options)
+        if len(self._models) > _KEPT_MODELS:
+            del self._models[next(iter(self._models))]
+        return first.with_classes(names, form.background)
 
-    def view(self, index: int, sliders: SliderValues) -> View:
-        """Return an image with other settings: only the fusion is computed again, and for ``k`` the bank."""
+
+class Visit:
+    """The images of a visitor and their segmenter.
+
+    Args:
+        visits: All visitors.
+
+    Attributes:
+        shown: The images that were segmented.
+        index: The one in view.
+    """
+
+    def __init__(self, visits: Visits) -> None:
+        self.shown: Sequence[ImageSource] = ()
+        self.index, self.used = 0, 0.0
+        self._visits, self._lock, self._folder = visits, threading.Lock(), tempfile.TemporaryDirectory()
+        self._loaded: tuple[Form, Segmenter] | None = None
+
+    def segment(
+        self, form: Form, images: Sequence[ImageSource], shown: int | None, report: Callable[[float], object]
+    ) -> Segmenter:
+        """Run the networks on images, which are also the pool. Returns the segmenter, which has the settings.
+
+        Args:
+            form: Classes and model.
+            images: The images.
+            shown: How many of them can be viewed; None for all.
+            report: Called with the share of the images that are done.
+        """
+        if not images:
+            raise TPAError('No images. Upload some, or pick an example.')
+        with self._lock, self._visits.running:
+            if self._loaded is None or self._loaded[0] != form:
+                self.shown, self._loaded = (), None
+                self._loaded = form, self._visits.segmenter(form)
+            segmenter = self._loaded[1]
+            segmenter.reset_bank()
+            for number, image in enumerate(images, start=1):
+                segmenter.adapt(image)
+                report(number / len(images))
+            self.shown, self.index = images[:shown], 0
+            return segmenter
+
+    def view(self, *settings: float) -> tuple[Segmentation, Segmenter]:
+        """Decide the image in view: only the fusion is computed again, and for another ``k`` the bank.
+
+        Args:
+            settings: ``alpha``, ``lambda_`` and ``k``.
+        """
         with self._lock:
-            segmenter = self._segmenter_in_use()
-            index = min(index, len(self.segmented) - 1)
-            image = self.segmented[index]
-            result = segmenter.segment_one(image, **asdict(sliders))
-            if self._stills is None or self._stills[0] != (index, sliders.k):
-                self._stills = (index, sliders.k), stills_of(result, segmenter.anchors(image, sliders.k))
-            return view_of(result, self._stills[1])
+            segmenter = self._segmenter()
+            return segmenter.segment_one(self.shown[self.index], *settings), segmenter
 
-    def _segmenter_in_use(self) -> Segmenter:
-        if not self.segmented:
+    def save(self, *settings: float) -> list[str]:
+        """Write labels, overlays, comparisons and areas of all images into a zip, and the bank. Args: as for view."""
+        with self._lock, tempfile.TemporaryDirectory() as folder:
+            segmenter, bank = self._segmenter(), self.file('bank.safetensors')
+            segmenter.segment(self.shown, *settings).save(folder)
+            segmenter.save_bank(bank, settings[2])
+            return [shutil.make_archive(self.file('segmentations'), 'zip', folder), bank]
+
+    def file(self, name: str) -> str:
+        """Return the path of a file to download."""
+        return str(Path(self._folder.name, name))
+
+    def _segmenter(self) -> Segmenter:
+        if not self.shown:
             raise TPAError('No results yet. Segment some images first.')
-        return self._segmenter
-
-    # Downloads
-
-    def archive(self, sliders: SliderValues) -> bytes:
-        """Return a zip of what ``Segmentations.save`` writes: labels, overlays, comparisons, areas."""
-        with self._lock, tempfile.TemporaryDirectory() as folder:
-            self._segmenter_in_use().segment(self.segmented, **asdict(sliders)).save(folder)
-            buffer = io.BytesIO()
-            with zipfile.ZipFile(buffer, 'w', zipfile.ZIP_DEFLATED) as archive:
-                for file in sorted(path for path in Path(folder).rglob('*') if path.is_file()):
-                    archive.write(file, file.relative_to(folder).as_posix())
-            return buffer.getvalue()
-
-    def bank(self, sliders: SliderValues) -> bytes:
-        """Return the bank as a file, for tools/segment.py and :class:`~tpa_mmseg.Segmenter`."""
-        with self._lock, tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / 'bank.safetensors'
-            self._segmenter_in_use().save_bank(path, sliders.k)
-            return path.read_bytes()
+        return self._loaded[1]

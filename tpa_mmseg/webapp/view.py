@@ -1,10 +1,8 @@
-"""The view of a segmentation: panels, and a table with one row per class."""
+"""The view of a segmentation: pictures, and a table that is also the legend."""
 
 from __future__ import annotations
 
-import base64
-import io
-from dataclasses import dataclass
+from html import escape
 
 import numpy as np
 from PIL import Image
@@ -12,108 +10,24 @@ from PIL import Image
 from ..apis import Segmentation
 from ..apis.images import ImageSource
 from ..apis.render import class_counts
-from ..visualization import DIFFERENCE_COLORS, Difference, class_palette, difference_map, draw_anchors, panel_size
-from ..visualization.panels import label_panel
+from ..visualization import class_palette, draw_anchors, panel_size
 
-#: Part of the page -> title of the panel.
-PANELS = {'host': 'Host', 'tpa': 'Host + TPA', 'difference': 'Difference', 'input': 'Image', 'anchors': 'Anchors'}
-# Height of an image to click on, in pixels.
-_THUMBNAIL = 64
+_COLUMNS = ('Class', 'Host, %', 'TPA, %', 'Change', 'Anchors here', 'in the bank', 'Prototype')
+# Height of an image to click on.
+_THUMBNAIL = 96
 
 
-@dataclass(frozen=True)
-class View:
-    """One segmentation, ready for display.
+def pictures(result: Segmentation, anchors: np.ndarray) -> tuple[Image.Image, Image.Image]:
+    """Draw what TPA changed, in the colors of the new classes, and the anchors, both on the image in gray.
 
     Args:
-        panels: Address of an image for each of :data:`PANELS`.
-        rows: One per class: ``name``, ``color``, ``host`` and ``tpa`` (shares in percent), ``here`` and ``bank``
-            (anchors in this image and in all), ``prototype`` (whether there is one).
-        changed: Fraction of the pixels to which TPA gave another class.
-        bank: The bank in one sentence.
+        result: The segmentation.
+        anchors: (H, W) class of every anchor, -1 elsewhere.
     """
-
-    panels: dict[str, str]
-    rows: list[dict]
-    changed: float
-    bank: str
-
-
-@dataclass(frozen=True)
-class Stills:
-    """The parts of a view that do not depend on alpha and lambda. Args: panels: As in a view; anchors: (C,) counts."""
-
-    panels: dict[str, str]
-    anchors: np.ndarray
-
-
-def stills_of(result: Segmentation, anchors: np.ndarray) -> Stills:
-    """Draw the image, the host and the anchors. Args: anchors: (H, W) class of every anchor, -1 elsewhere."""
-    size, colors = _layout(result)
-    image = result.image.resized(size)
-    panels = {
-        'input': image,
-        'host': label_panel(result.host_labels, colors, size),
-        'anchors': draw_anchors(image.convert('L').convert('RGB'), anchors, colors),
-    }
-    return Stills(_addresses(panels), class_counts(anchors, len(result.classes)))
-
-
-def view_of(result: Segmentation, stills: Stills) -> View:
-    """Draw a segmentation with TPA. Args: stills: Those of the same image and ``k``."""
-    size, colors = _layout(result)
-    changes = difference_map(result.host_labels, result.labels)
-    panels = {
-        'tpa': label_panel(result.labels, colors, size),
-        'difference': label_panel(changes, DIFFERENCE_COLORS, size),
-    }
-    rows = _rows(result, stills.anchors)
-    return View(stills.panels | _addresses(panels), rows, result.changed_fraction, _describe(result))
-
-
-def _layout(result: Segmentation) -> tuple[tuple[int, int], np.ndarray]:
-    """Return height and width of panels, and the color of each class."""
-    return panel_size(*result.labels.shape), class_palette(len(result.palette), result.palette)
-
-
-def _addresses(panels: dict[str, Image.Image]) -> dict[str, str]:
-    return {part: data_url(panel) for part, panel in panels.items()}
-
-
-def _rows(result: Segmentation, anchors: np.ndarray) -> list[dict]:
-    columns = zip(result.areas, result.coverage, result.palette, anchors, strict=True)
-    return [
-        {
-            'name': area.name,
-            'color': css_color(color),
-            'host': round(100 * area.host_share, 1),
-            'tpa': round(100 * area.share, 1),
-            'here': int(count),
-            'bank': known.anchors,
-            'prototype': '✓' if known.covered else '–',
-        }
-        for area, known, color, count in columns
-    ]
-
-
-def _describe(result: Segmentation) -> str:
-    covered = sum(known.covered for known in result.coverage)
-    anchors = sum(known.anchors for known in result.coverage)
-    return (
-        f'The bank of {result.settings.bank_images} images covers {covered} of {len(result.classes)} classes with '
-        f'{anchors:,} anchors.'
-    )
-
-
-def difference_colors() -> dict[str, str]:
-    """Return the legend of the difference: name -> CSS color."""
-    kinds = Difference.UNCHANGED, Difference.CHANGED
-    return {kind.name.lower(): css_color(DIFFERENCE_COLORS[kind]) for kind in kinds}
-
-
-def css_color(color: np.ndarray | list[int] | tuple[int, ...]) -> str:
-    red, green, blue = (int(value) for value in color)
-    return f'#{red:02x}{green:02x}{blue:02x}'
+    gray = result.image.resized(panel_size(*result.labels.shape)).convert('L').convert('RGB')
+    colors = class_palette(len(result.palette), result.palette)
+    changed = np.where(result.labels == result.host_labels, -1, result.labels.astype(np.int32))
+    return draw_anchors(gray, changed, colors), draw_anchors(gray, anchors, colors)
 
 
 def thumbnail(image: ImageSource) -> Image.Image:
@@ -122,8 +36,30 @@ def thumbnail(image: ImageSource) -> Image.Image:
     return image.resized((_THUMBNAIL, max(1, round(width * _THUMBNAIL / height))))
 
 
-def data_url(image: Image.Image) -> str:
-    """Return an image as a part of the page itself: no file is written for it."""
-    buffer = io.BytesIO()
-    image.save(buffer, format='PNG', compress_level=1)  # it does not go far, and a slider waits for it
-    return f'data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}'
+def summary(result: Segmentation) -> str:
+    """Describe what TPA did, and the bank, in two sentences."""
+    covered, anchors = (sum(getattr(known, name) for known in result.coverage) for name in ('covered', 'anchors'))
+    bank = f'The bank of {result.settings.bank_images} images covers {covered} of {len(result.classes)} classes'
+    return f'TPA changed {100 * result.changed_fraction:.1f} % of the pixels. {bank} with {anchors:,} anchors.'
+
+
+def class_table(result: Segmentation, anchors: np.ndarray) -> str:
+    """Return the classes that occur or have anchors as HTML, the largest first. Names are text whatever they contain.
+
+    Args:
+        result, anchors: As for :func:`pictures`.
+    """
+    counts = class_counts(anchors, len(result.classes))
+    found = zip(result.areas, result.coverage, result.palette, counts, strict=True)
+    lines = [_row(_COLUMNS, 'th')]
+    for area, known, color, count in sorted(found, key=lambda row: -row[0].pixels):
+        if area.pixels or area.host_pixels or known.anchors:
+            swatch = f'<i style="background: rgb{tuple(map(int, color))}"></i>{escape(area.name)}'
+            shares = (f'{100 * share:.1f}' for share in (area.host_share, area.share))
+            change = f'{100 * (area.share - area.host_share):+.1f}' if area.pixels != area.host_pixels else ''
+            lines.append(_row((swatch, *shares, change, f'{count:,}', f'{known.anchors:,}', '–✓'[known.covered])))
+    return f'<div class="classes"><table>{"".join(lines)}</table></div>'
+
+
+def _row(cells: tuple[str, ...], kind: str = 'td') -> str:
+    return f'<tr>{"".join(f"<{kind}>{cell}</{kind}>" for cell in cells)}</tr>'

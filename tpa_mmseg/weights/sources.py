@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ class Source:
         repository: Its repository on the Hugging Face hub.
         files: The files of that repository that hold the weights, the preferred one first.
         url: Where the file is if it is not on the hub.
+        sha256: Checksum of the file at the URL.
         own: A file that a config names by its path.
         published_license: The license that the model's library states.
     """
@@ -39,6 +41,7 @@ class Source:
     repository: str = ''
     files: tuple[str, ...] = ()
     url: str = ''
+    sha256: str = ''
     own: Path | None = None
     published_license: str = 'unknown'
 
@@ -65,6 +68,12 @@ class Source:
     @property
     def license(self) -> str:
         return self._entry.license or self.published_license
+
+    @property
+    def checksum(self) -> str | None:
+        """First digits of the SHA-256 of the file at the URL, which may name them itself."""
+        named = re.search(r'-([0-9a-f]{8,})\.|/([0-9a-f]{64})/', self.url)
+        return self.sha256 or (named and (named[1] or named[2]))
 
     @property
     def _entry(self) -> catalog.WeightsFile:
@@ -99,8 +108,13 @@ class Source:
         if self.own is not None:
             raise TPAError(f'There is no file {self.own}: copy it there, or correct the config.')
         if not self.repository:
+            if self.checksum is None:
+                raise TPAError(
+                    f'No checksum is known for {self.url}, so it is not downloaded: download it yourself if you trust '
+                    f'it, and save it as {self.target}.'
+                )
             self.target.parent.mkdir(parents=True, exist_ok=True)
-            torch.hub.download_url_to_file(self.url, str(self.target))
+            torch.hub.download_url_to_file(self.url, str(self.target), self.checksum)
             return self.target
         file = self._file_on_hub()
         if not keep:
@@ -154,7 +168,7 @@ def timm_source(name: str) -> Source:
 def sam_source(model: str) -> Source:
     """Returns the weights of SAM as its authors published them. Args: model: ``'vit_b'``, ``'vit_l'``, ``'vit_h'``."""
     file = catalog.sam_weights(model)
-    return Source(f'SAM {model}', (file.name,), url=file.url)
+    return Source(f'SAM {model}', (file.name,), url=file.url, sha256=file.sha256)
 
 
 def own_file(path: str | os.PathLike, model: str) -> Source:

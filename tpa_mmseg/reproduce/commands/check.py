@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from ...console import print_table, signed
+from ...errors import printable
 from ..folders import State
 from ..reference import compare_all
 from . import selected
@@ -28,6 +29,6 @@ def main(args: argparse.Namespace) -> None:
         f'{len(outside)} of these are more than {args.tolerance:g} points from it.'
     )
     for one in failed:
-        print(f'failed: {one.run.experiment} {one.run.name}: {one.error}', file=sys.stderr)
+        print(printable(f'failed: {one.run.experiment} {one.run.name}: {one.error}'), file=sys.stderr)
     if outside or failed:
         sys.exit(1)

@@ -10,7 +10,7 @@ from mmengine.config import Config
 
 from ...console import print_table
 from ...engine.config import missing_data, parse_options
-from ...errors import TPAError
+from ...errors import TPAError, printable
 from ...weights.needs import needs
 from ..experiments import planned_images, suite_of
 from ..folders import RunView, State
@@ -122,6 +122,6 @@ def _conclude(args: argparse.Namespace, board: Board) -> None:
     failed = [one for one in views if one.state is State.FAILED]
     print(f'{_count(views)}, {len(failed)} failed; results are in {args.work_dir / args.suite}.')
     for one in failed:
-        print(f'failed: {one.run.experiment} {one.run.name}: {one.error}', file=sys.stderr)
+        print(printable(f'failed: {one.run.experiment} {one.run.name}: {one.error}'), file=sys.stderr)
     if failed:
         sys.exit(1)
