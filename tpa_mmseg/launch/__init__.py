@@ -1,0 +1,8 @@
+"""Starts many tasks on one machine, on Slurm or on Ray: runs of experiments, shards of images, shards of a pool."""
+
+from __future__ import annotations
+
+from .folder import Progress, TaskFolder
+from .task import State, Task
+
+__all__ = ['Progress', 'State', 'Task', 'TaskFolder']
