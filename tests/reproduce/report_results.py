@@ -7,6 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 
+from tests.reproduce.made_up import PROVENANCE
 from tpa_mmseg.reproduce.experiments import plan, planned_images
 from tpa_mmseg.reproduce.folders import RunFolder
 from tpa_mmseg.reproduce.reference import reference
@@ -65,7 +66,7 @@ def made_up(
         planned_images(run),
         12.5,
         2.5,
-        'Imaginary device',
+        PROVENANCE,
         **sections,
     )
 

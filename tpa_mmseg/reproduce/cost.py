@@ -12,12 +12,12 @@ from torch import Tensor
 
 from ..core import ENCODER, Evidence, Lookup, PrototypeBank, ScoreMap
 from ..encoders import PixelNormalization
+from ..engine.provenance import device_name
 from ..engine.timing import StageTimer
 from ..hosts import Host
 from ..hosts.batch import unpad
 from .context import RunContext
 from .experiments import COST_MEASURED, COST_WARM_UP
-from .provenance import device_name
 from .results import Cost, RunResult, Timing
 
 _MB = 1 << 20
