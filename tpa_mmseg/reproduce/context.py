@@ -91,15 +91,20 @@ class RunContext:
             raise TPAError(f'Unknown encoder {variant.encoder!r}. Choose from: {known}.')
         return ConfigDict(self.suite.encoders[variant.encoder])
 
-    def build_banks(self, pool: Pool, members: Mapping[str, frozenset[str] | None]) -> dict[str, PrototypeBank]:
-        """A bank for every variant that has one, of an earlier attempt or from one pass over the pool.
+    def build_banks(self, pool: Pool, parts: Mapping[str, Sequence[int]] | None = None) -> dict[str, PrototypeBank]:
+        """A bank for every variant that has one, of an earlier attempt or from one pass over the images of all.
 
         Args:
-            pool: Images without labels: all that any bank wants.
-            members: Key of a variant -> names of its images; None for all of them.
+            pool: Images without labels.
+            parts: Key of a variant -> indices of its images in the pool's dataset. Default: all of the pool's for all.
         """
+        members: dict[str, frozenset[str]] = {}
+        if parts is not None:
+            pool = Pool(pool.dataset, sorted(set().union(*parts.values())), pool.root)
+            names = dict(zip(pool.indices, pool.names(), strict=True))
+            members = {key: frozenset(names[index] for index in part) for key, part in parts.items()}
         specs = {
-            variant.key: BankSpec(self._anchors(variant), self.encoder_of(variant), members[variant.key])
+            variant.key: BankSpec(self._anchors(variant), self.encoder_of(variant), members.get(variant.key))
             for variant in self.run.settings
             if variant.bank_scope == 'pool'
         }
@@ -177,7 +182,9 @@ class RunContext:
         now = time.monotonic()
         begun = now if self._pass_started is None else self._pass_started
         seeds = {'pool': self.pool_options.seed, 'weights': _SEED}
-        origin = provenance(self.model, self.cfg, self.dataset, self._banks, seeds, now - self._started)
+        # What is about labels alone has built no model.
+        model = self.__dict__.get('model', torch.nn.Identity())
+        origin = provenance(model, self.cfg, self.dataset, self._banks, seeds, now - self._started)
         return RunResult(
             experiment=self.run.experiment,
             suite=self.run.suite,

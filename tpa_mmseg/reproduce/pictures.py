@@ -1,4 +1,4 @@
-"""Pictures of what TPA changes: images where it helps most, where it does as usual, and where it harms most."""
+"""Pictures of what TPA changes: the image where it helps most, a typical one, and the one where it harms most."""
 
 from __future__ import annotations
 
@@ -7,28 +7,26 @@ from pathlib import Path
 
 import numpy as np
 
-from ..core import anchor_map
+from ..evaluation.counts import checked_truth, count_classes, count_hits
 from ..io import write_png
-from ..visualization import anchor_figure, comparison, read_image
+from ..visualization import comparison, read_image
 from .context import RunContext
-from .experiments import PICTURES_LOOKED_AT
 from .results import Picture, RunResult
 from .scoring import Prediction, predict
 
 # How many of each kind are drawn.
-_CHOICES = {'best': 3, 'typical': 3, 'worst': 2}
+_CHOICES = {'best': 1, 'typical': 1, 'worst': 1}
 
 
 def pictures_run(context: RunContext) -> RunResult:
-    """Draws a comparison and the anchors of chosen images."""
-    adapters = context.adapters(context.build_banks(context.pool(), {'full': None}))
-    order = np.random.RandomState(context.pool_options.seed).permutation(len(context.dataset))
-    indices = sorted(order[:PICTURES_LOOKED_AT].tolist())
-    gains = [_gain(context, found) for found in predict(context, indices, adapters)]
-    pictures: list[Picture] = []
+    """Draws a comparison of chosen images, which are chosen among all test images."""
+    adapters = context.adapters(context.build_banks(context.pool()))
+    indices = range(len(context.dataset))
+    gains = [image_gain(context, found) for found in predict(context, indices, adapters)]
+    pictures = []
     for name, position in choose(gains):
-        (found,) = predict(context, [indices[position]], adapters)
-        pictures += _draw(context, found, name, gains[position])
+        (found,) = predict(context, [position], adapters)
+        pictures.append(_draw(context, found, name, gains[position]))
     return context.result(len(indices), pictures=tuple(pictures))
 
 
@@ -53,33 +51,30 @@ def _rank(name: str) -> tuple[int, str]:
     return list(_CHOICES).index(name.split('-')[0]), name
 
 
-def _gain(context: RunContext, found: Prediction) -> float:
-    """Change of the share of right pixels in percentage points; 0 where no pixel counts."""
-    counts = found.truth != context.cfg.test_evaluator.get('ignore_index', 255)
-    right = [((labels == found.truth) & counts).sum() for labels in (found.host, found.adapted['full'])]
-    return round(100 * float((right[1] - right[0]) / counts.sum().clamp(min=1)), 2)
+def image_gain(context: RunContext, found: Prediction) -> float:
+    """Change of the mean IoU of the classes that the image has, in percentage points; 0 where no pixel counts."""
+    classes = len(context.dataset.metainfo['classes'])
+    ignore_index = context.cfg.test_evaluator.get('ignore_index', 255)
+    truth = checked_truth(found.truth, found.host.shape, classes, ignore_index, found.sample.img_path)
+    true = count_classes(truth, classes)
+    present = true > 0
+    if not present.any():
+        return 0.0
+    means = []
+    for labels in (found.host, found.adapted['full']):
+        right, given = count_hits(labels, truth, classes)
+        means.append(float((right / (given + true - right))[present].mean()))
+    return round(100 * (means[1] - means[0]), 2)
 
 
-def _draw(context: RunContext, found: Prediction, name: str, gain: float) -> list[Picture]:
-    """Writes both pictures of an image."""
-    path = found.sample.img_path
-    image, meta = read_image(path), context.dataset.metainfo
-    classes, palette = meta['classes'], meta.get('palette')
-    anchors = anchor_map(found.evidence.scores, context.model.anchor_rule).cpu().numpy()
+def _draw(context: RunContext, found: Prediction, name: str, gain: float) -> Picture:
+    """Writes input, truth, host, TPA and difference of an image."""
+    path, meta = found.sample.img_path, context.dataset.metainfo
     host, tpa, truth = (labels.cpu().numpy() for labels in (found.host, found.adapted['full'], found.truth))
     ignore_index = context.cfg.test_evaluator.get('ignore_index', 255)
-    drawn = {
-        'comparison': comparison(tpa, classes, host, truth, image, palette, ignore_index),
-        'anchors': anchor_figure(anchors, classes, image, palette),
-    }
+    picture = comparison(tpa, meta['classes'], host, truth, read_image(path), meta.get('palette'), ignore_index)
     choice, title = name.split('-')[0], Path(path).name
-    captions = {
-        'comparison': f'{title}: {gain:+.1f} points of right pixels with TPA ({choice} of the images looked at).',
-        'anchors': f'{title}: {100 * float((anchors >= 0).mean()):.0f} % of the pixels are anchors.',
-    }
-    pictures = []
-    for kind, picture in drawn.items():
-        file = f'pictures/{name}-{kind}.png'
-        write_png(context.folder.path / file, picture)
-        pictures.append(Picture(file, kind, choice, title, captions[kind], gain))
-    return pictures
+    caption = f'{title}: {gain:+.1f} points of mIoU over the classes of the image with TPA ({choice} of all images).'
+    file = f'pictures/{name}-comparison.png'
+    write_png(context.folder.path / file, picture)
+    return Picture(file, 'comparison', choice, title, caption, gain)

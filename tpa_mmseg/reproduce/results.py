@@ -67,6 +67,7 @@ class ClassScore:
         gain: Their difference.
         support: Pixels of the class in the truth.
         anchors: Anchors of the class in the bank; None where there is no bank (per-image prototypes).
+        images: Test images that have the class.
     """
 
     name: Text
@@ -75,6 +76,7 @@ class ClassScore:
     gain: Percent
     support: Count
     anchors: Count | None = None
+    images: Count | None = None
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -87,6 +89,7 @@ class BankInfo:
         num_classes: Classes there are.
         anchors: Anchors of all classes.
         bytes: Size of sums and counts.
+        dim: Width of the features.
     """
 
     images: Count
@@ -94,6 +97,12 @@ class BankInfo:
     num_classes: Count
     anchors: Count
     bytes: Count
+    dim: Count = 0
+
+    @property
+    def half_bytes(self) -> int:
+        """Size of the prototypes in half precision, which is what the paper counts."""
+        return 2 * self.num_classes * self.dim
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -102,7 +111,7 @@ class VariantResult:
 
     Args:
         key: Key of the :class:`~tpa_mmseg.reproduce.runs.Setting`, such as ``'full'`` or ``'k-1.5'``.
-        value: What an axis of a plot shows: k, the share of the pool, the overlap. None where there is no axis.
+        value: What an axis of a plot shows: k, the share of the test images, the overlap. None where there is no axis.
         tpa: Scores with TPA.
         gain: Gain over the host.
         per_class: Every class, in the dataset's order.
@@ -122,16 +131,25 @@ class RepetitionCurve:
     """How often classes repeat in pools of growing size.
 
     Args:
-        source: ``'labels'``: a class is seen in an image when the truth has it (labels are used for nothing else);
-            ``'anchors'``: when the image gives the class anchors, as the host sees it.
+        source: ``'labels'``: a class is seen in an image when the truth has it; no network sees the images.
         sizes: Numbers of pool images.
-        at_least: Repetitions (2, 5, 10, as text: JSON has no other keys) -> for each size, the share (0 to 1) of the
-            classes that are seen in at least so many images.
+        at_least: Repetitions (1, 2, 5, 10, as text: JSON has no other keys) -> for each size, the share (0 to 1) of the
+            classes that are seen in at least so many images, the mean of all draws.
+        num_classes: Classes there are.
+        draws: Pools that were drawn, each of which grows image by image.
     """
 
     source: Text
     sizes: tuple[Count, ...]
     at_least: dict[Times, tuple[Share, ...]]
+    num_classes: Count = 0
+    draws: Count = 1
+
+    def expected(self, times: int, images: int) -> float | None:
+        """Expected number of classes that are seen at least so often in so many images; None of other sizes."""
+        if images not in self.sizes:
+            return None
+        return round(self.num_classes * self.at_least[str(times)][self.sizes.index(images)], 2)
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -145,6 +163,7 @@ class OverlapSplit:
         classes_shared: Share (0 to 1) of the evaluation images' classes that occur in the pool.
         pool_images: Size of the pool.
         evaluation_images: Images scored, the same for all splits and none of them in a pool.
+        shared: Names of the evaluation images' classes that occur in the pool.
     """
 
     key: Text
@@ -152,6 +171,7 @@ class OverlapSplit:
     classes_shared: Share
     pool_images: Count
     evaluation_images: Count
+    shared: tuple[Text, ...] = ()
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -177,15 +197,16 @@ class Cost:
 
     Args:
         columns: Name -> time: ``clip`` (one pass of CLIP's visual tower over the image), ``host`` (all of the host),
-            ``encoder``, ``total`` (host and encoder), ``bank_encoder_pass``, ``bank_update``, ``feature_transfer``,
-            ``lookup``.
-        bank_mb: Size of the bank.
+            ``encoder``, ``total`` (host and encoder), ``bank_encoder_pass``, ``bank_update``, ``feature_transfer`` (of
+            cached half-precision features from the CPU to the GPU; absent without a GPU), ``lookup``.
+        bank_mb: Size of the bank's file.
         cache_mb_per_image: Size of an image's features in half precision; the median of the images.
         image_size: Height and width of the network's input, the medians of the images.
         num_classes: Classes there are.
         device: Name of the GPU or CPU that was measured.
         image_sizes: Those of the smallest and of the largest image.
         cache_mb_range: The smallest and the largest of the caches.
+        prototypes_kb: Size of the prototypes in half precision, C x D x 2 bytes, which is what the paper counts.
     """
 
     columns: dict[Text, Timing]
@@ -196,6 +217,7 @@ class Cost:
     device: Text
     image_sizes: tuple[tuple[Count, Count], ...] = ()
     cache_mb_range: tuple[Megabytes, ...] = ()
+    prototypes_kb: Annotated[float, Field(ge=0, le=1e9)] | None = None
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -206,10 +228,11 @@ class Picture:
         file: Path relative to the run's folder, such as ``'pictures/best-1-comparison.png'``.
         kind: ``'comparison'`` (input, truth, host, TPA, difference), ``'anchors'``, or ``'host'`` and ``'tpa'``, the
             labels alone, for a slider.
-        choice: Why this image: ``'best'``, ``'typical'`` or ``'worst'`` change of accuracy by TPA.
+        choice: Why this image: ``'best'``, ``'typical'`` or ``'worst'`` change of its mIoU by TPA, or anchors of the
+            ``'most'`` classes.
         image: Name of the image.
         caption: A sentence for people.
-        gain: Change of the share of right pixels in percentage points.
+        gain: Change of the mean IoU of the classes that the image has, in percentage points; None of anchors.
     """
 
     file: PictureFile
@@ -238,7 +261,7 @@ class RunResult:
         repetition: Of the experiment ``repetition``.
         overlap: Of the experiment ``overlap``.
         cost: Of the experiment ``cost``.
-        pictures: Of the experiment ``pictures``.
+        pictures: Of the experiments ``pictures`` and ``anchors``.
         cfg_options: Settings of the command line that it was made with.
         schema: Version of this layout.
     """

@@ -14,6 +14,7 @@ from ..engine.config import missing_data
 from ..launch import Task
 from ..weights.needs import needs
 from ..weights.sources import Source
+from .anchor_pictures import anchors_run
 from .context import RunContext
 from .cost import cost_run
 from .experiments import EXPERIMENTS, planned_images, suite_of
@@ -30,6 +31,7 @@ _OTHERS: dict[str, Callable[[RunContext], RunResult]] = {
     'overlap': overlap_run,
     'cost': cost_run,
     'pictures': pictures_run,
+    'anchors': anchors_run,
 }
 
 

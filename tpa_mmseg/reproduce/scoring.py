@@ -11,7 +11,7 @@ from mmseg.structures import SegDataSample
 from torch import Tensor
 
 from ..core import Adapter, Evidence, PrototypeBank, decide
-from ..datasets import Pool
+from ..datasets import Pool, PoolOptions
 from ..errors import TPAError
 from ..evaluation import ClassCounts, report_of, with_bank
 from ..evaluation.counts import checked_truth, count_classes, count_hits
@@ -19,21 +19,34 @@ from .context import RunContext
 from .results import BankInfo, ClassScore, RunResult, Scores, VariantResult
 from .runs import Setting
 
+# Bytes of evidence that are kept where the bank has most of the test images: those go through the networks once.
+_CACHE = 4 << 30
+
 
 def score_run(context: RunContext) -> RunResult:
-    """Experiments in which every variant takes its share of the config's pool."""
-    pool = context.pool()
-    banks = context.build_banks(pool, {variant.key: _share(context, variant, pool) for variant in context.run.settings})
-    host, variants = score(context, range(len(context.dataset)), banks)
+    """Experiments in which every variant has the config's pool, or a share of the test images."""
+    values, banks = {}, {}
+    if any(variant.fraction is not None for variant in context.run.settings):
+        context.cfg.model.evidence_cache = context.cfg.model.get('evidence_cache', _CACHE)
+        whole = context.pool(_fraction(context, 1.0))
+        parts = {variant.key: _images(context, variant, whole) for variant in context.run.settings}
+        values = {key: len(part) / len(whole) for key, part in parts.items()}
+        banks = context.build_banks(whole, parts)
+    elif context.run.settings:
+        banks = context.build_banks(context.pool())
+    host, variants = score(context, range(len(context.dataset)), banks, values)
     return context.result(len(context.dataset), host=host, variants=variants)
 
 
-def _share(context: RunContext, variant: Setting, pool: Pool) -> frozenset[str] | None:
-    """Names of a variant's part of the config's pool: what a pool of that size and the same seed has."""
-    if variant.fraction == 1:
-        return None
-    size = max(1, round(variant.fraction * len(pool)))
-    return frozenset(context.pool(replace(context.pool_options, size=size, fraction=None, files=None)).names())
+def _fraction(context: RunContext, fraction: float) -> PoolOptions:
+    return replace(context.pool_options, size=None, files=None, fraction=fraction)
+
+
+def _images(context: RunContext, variant: Setting, whole: Pool) -> list[int]:
+    """Indices of a variant's images among all that there are."""
+    if variant.fraction is None:
+        return context.pool().indices
+    return _fraction(context, variant.fraction).draw(len(whole))
 
 
 class Prediction(NamedTuple):
@@ -88,16 +101,21 @@ def score(
         labels = {None: found.host, **found.adapted}
         images.append({key: (*count_hits(each, truth, len(classes)), true) for key, each in labels.items()})
     counts = {key: ClassCounts() for key in (None, *adapters)}
+    seen = 0
     for image in context.gather(images):
         for key, pixels in image.items():
             counts[key].add(*pixels)
+        seen = seen + (image[None][-1] > 0).long()
     host = counts[None].scores(metric.nan_to_num)
     results = []
     for variant in context.run.settings:
         report = report_of(classes, host, counts[variant.key].scores(metric.nan_to_num))
-        value = (values or {}).get(variant.key, variant.value)
+        report['per_class'] = [
+            {**entry, 'images': count} for entry, count in zip(report['per_class'], seen.tolist(), strict=True)
+        ]
+        value = variant.value if variant.value is not None else (values or {}).get(variant.key)
         results.append(_result(variant.key, value, report, banks.get(variant.key)))
-    return Scores(**report['host']), tuple(results)
+    return Scores(**report_of(classes, host)['host']), tuple(results)
 
 
 def _result(key: str, value: float | None, report: dict, bank: PrototypeBank | None) -> VariantResult:
@@ -105,7 +123,7 @@ def _result(key: str, value: float | None, report: dict, bank: PrototypeBank | N
     info = None
     if bank is not None:
         counts = {name: report['bank'][name] for name in ('images', 'classes_covered', 'num_classes', 'anchors')}
-        info = BankInfo(**counts, bytes=bank.sums.nbytes + bank.counts.nbytes)
+        info = BankInfo(**counts, bytes=bank.sums.nbytes + bank.counts.nbytes, dim=bank.dim)
     return VariantResult(
         key=key,
         value=value,
