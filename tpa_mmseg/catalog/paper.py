@@ -52,3 +52,16 @@ def costs(backbone: str) -> dict[str, float]:
     """The paper's costs with a backbone, in the columns of the experiment ``cost``; empty where it prints none."""
     found = (row for row in tables()['cost'] if row['key'] == backbone)
     return {column: value for column, value in next(found, {}).items() if column != 'key'}
+
+
+def scores() -> dict[str, dict[str, float]]:
+    """Key of every row that has mIoU -> benchmark -> mIoU."""
+    return {
+        key: {benchmark: score for benchmark, score in row.items() if score is not None}
+        for key, row in _scores().items()
+    }
+
+
+def base_source(host: str) -> str:
+    """Where the paper's numbers of a host alone come from; empty for a host that it does not have."""
+    return next((source for source, hosts in tables()['base_rows'].items() if host in hosts), '')
