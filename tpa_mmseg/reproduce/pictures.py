@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from ..core import anchor_map
 from ..io import write_png
-from ..visualization import anchor_figure, comparison, read_image
+from ..visualization import anchor_figure, class_palette, comparison, panel_size, read_image
+from ..visualization.panels import fit_image, label_panel
 from .context import RunContext
 from .experiments import PICTURES_LOOKED_AT
 from .results import Picture, RunResult
@@ -71,11 +73,15 @@ def _draw(context: RunContext, found: Prediction, name: str, gain: float) -> lis
     drawn = {
         'comparison': comparison(tpa, classes, host, truth, image, palette, ignore_index),
         'anchors': anchor_figure(anchors, classes, image, palette),
+        'host': _overlay(host, classes, image, palette),
+        'tpa': _overlay(tpa, classes, image, palette),
     }
     choice, title = name.split('-')[0], Path(path).name
     captions = {
         'comparison': f'{title}: {gain:+.1f} points of right pixels with TPA ({choice} of the images looked at).',
         'anchors': f'{title}: {100 * float((anchors >= 0).mean()):.0f} % of the pixels are anchors.',
+        'host': f'{title}: labels of the host alone.',
+        'tpa': f'{title}: labels with TPA.',
     }
     pictures = []
     for kind, picture in drawn.items():
@@ -83,3 +89,10 @@ def _draw(context: RunContext, found: Prediction, name: str, gain: float) -> lis
         write_png(context.folder.path / file, picture)
         pictures.append(Picture(file, kind, choice, title, captions[kind], gain))
     return pictures
+
+
+def _overlay(labels: np.ndarray, classes: Sequence[str], image: Image.Image | None, palette) -> Image.Image:
+    """The labels of an image in their colors, over the image if it can be read."""
+    size = panel_size(*labels.shape)
+    panel = label_panel(labels, class_palette(len(classes), palette), size)
+    return panel if image is None else Image.blend(fit_image(image, size), panel, 0.65)

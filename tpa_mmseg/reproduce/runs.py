@@ -22,7 +22,9 @@ class Setting:
             or None for the config's.
         fraction: Share of the config's pool, drawn with the same seed (so that smaller pools are part of larger ones).
         pool: Name of a pool that the experiment makes itself.
-        value: What an axis of a plot shows, if the setting is a point on one.
+        pool_seed: Seed of the config's pool; None for the config's.
+        axis: Title of the axis of a figure, if the setting is a point on one.
+        value: Its place there.
     """
 
     key: str
@@ -33,6 +35,8 @@ class Setting:
     encoder: str | None = None
     fraction: float = 1.0
     pool: str | None = None
+    pool_seed: int | None = None
+    axis: str = ''
     value: float | None = None
 
 

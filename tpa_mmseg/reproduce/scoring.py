@@ -21,19 +21,27 @@ from .runs import Setting
 
 
 def score_run(context: RunContext) -> RunResult:
-    """Experiments in which every variant takes its share of the config's pool."""
+    """Experiments in which every variant takes its share of the config's pool, or a pool of another seed."""
     pool = context.pool()
-    banks = context.build_banks(pool, {variant.key: _share(context, variant, pool) for variant in context.run.settings})
+    pools = {variant.key: _pool_of(context, variant, pool) for variant in context.run.settings}
+    wanted = set().union(*(part.indices for part in pools.values()))
+    if not wanted <= set(pool.indices):
+        pool = Pool(pool.dataset, sorted(wanted), pool.root)
+    banks = context.build_banks(
+        pool, {key: None if len(part) == len(pool) else frozenset(part.names()) for key, part in pools.items()}
+    )
     host, variants = score(context, range(len(context.dataset)), banks)
     return context.result(len(context.dataset), host=host, variants=variants)
 
 
-def _share(context: RunContext, variant: Setting, pool: Pool) -> frozenset[str] | None:
-    """Names of a variant's part of the config's pool: what a pool of that size and the same seed has."""
+def _pool_of(context: RunContext, variant: Setting, pool: Pool) -> Pool:
+    """A variant's pool: a smaller one of the same seed is part of the config's, one of another seed is not."""
+    if variant.pool_seed is not None:
+        return context.pool(replace(context.pool_options, seed=variant.pool_seed))
     if variant.fraction == 1:
-        return None
+        return pool
     size = max(1, round(variant.fraction * len(pool)))
-    return frozenset(context.pool(replace(context.pool_options, size=size, fraction=None, files=None)).names())
+    return context.pool(replace(context.pool_options, size=size, fraction=None, files=None))
 
 
 class Prediction(NamedTuple):
