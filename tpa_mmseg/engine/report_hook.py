@@ -64,7 +64,9 @@ class ReportHook(Hook):
 
     def _provenance(self, runner: Runner) -> dict:
         model, seeds = unwrap(runner.model), {'runner': runner.seed}
-        seeds |= {'pool': hook.pool.seed for hook in runner.hooks if isinstance(hook, PrototypeBankHook)}
+        for hook in runner.hooks:
+            if isinstance(hook, PrototypeBankHook):
+                seeds['pool'] = hook.pool.seed
         bank = getattr(model, 'bank', None)
         banks = {} if bank is None else {'full': bank}
         seconds = time.monotonic() - self._started

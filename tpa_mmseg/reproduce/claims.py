@@ -11,6 +11,8 @@ from .folders import RunView
 
 #: Row of a table, as in :mod:`tpa_mmseg.catalog.paper` -> benchmark -> mIoU.
 Scores = Mapping[str, Mapping[str, float]]
+# Variant of a host -> the table that it is in.
+_TABLES = {'': '', '224': ', 224 protocol'}
 # Methods whose rows stand beside TPA's.
 _METHODS = {'fsa': 'FSA', 'resclip': 'ResCLIP', 'mlmp': 'MLMP'}
 
@@ -85,24 +87,25 @@ def _mean(title: str, gains: Mapping[str, list[float]], printed: Mapping[str, fl
 
 
 def _against(scores: Scores, key: str, title: str) -> list[Claim]:
-    """Mean gains of another method and of TPA, over the cells that both have."""
-    pairs = {}
+    """Mean gains of another method and of TPA, over the cells that both have, table by table."""
+    common: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for row in scores:
         parts = Row.of(row)
-        base, _, last = f'-{parts.variant}'.rpartition('-')
-        if last == key and not row.endswith('+tpa'):
-            pairs[row] = str(parts._replace(variant=base.removeprefix('-')))
-    common = {}
-    for row, host in pairs.items():
-        both = scores[row].keys() & scores.get(host, {}).keys() & scores.get(f'{host}+tpa', {}).keys()
-        cells = [benchmark for benchmark in scores[row] if benchmark in both]
+        variant, _, last = f'-{parts.variant}'.rpartition('-')
+        if last != key or row.endswith('+tpa'):
+            continue
+        variant = variant.removeprefix('-')
+        host = str(parts._replace(variant=variant))
+        base, tpa = scores.get(host, {}), scores.get(f'{host}+tpa', {})
+        cells = [
+            (score - base[name], tpa[name] - base[name])
+            for name, score in scores[row].items()
+            if name in base and name in tpa
+        ]
         if cells:
-            common[host] = [
-                (scores[row][name] - scores[host][name], scores[f'{host}+tpa'][name] - scores[host][name])
-                for name in cells
-            ]
-    titles = f'gain of {title}', f'gain of TPA on the same rows as {title}'
+            common.setdefault(_TABLES.get(variant, ', other encoders inside'), {})[host] = cells
     return [
-        _mean(titles[part], {host: [pair[part] for pair in pairs] for host, pairs in common.items()}, {})
-        for part in (0, 1)
+        _mean(text, {host: [cell[part] for cell in cells] for host, cells in rows.items()}, {})
+        for table, rows in common.items()
+        for part, text in enumerate((f'gain of {title}{table}', f'gain of TPA on the same cells as {title}{table}'))
     ]

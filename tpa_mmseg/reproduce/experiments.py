@@ -18,16 +18,38 @@ COMPONENTS = (
     Setting('no-centering', 'No centering (raw cosine fusion)', fusion={'center': False}),
     Setting('full', 'TPA (full)'),
 )
-THRESHOLDS = tuple(Setting(f'k-{k:g}', f'k = {k:g}', anchors={'k': k}, value=k) for k in (1.0, 1.5, 2.0, 2.5, 3.0))
+THRESHOLDS = tuple(
+    Setting(f'k-{k:g}', f'k = {k:g}', anchors={'k': k}, axis='k in tau = k / C', value=k)
+    for k in (1.0, 1.5, 2.0, 2.5, 3.0)
+)
+_SHARE = 'Share of the test images, %'
 #: Shares of the test images that banks are made of, and the config's own pool of 100.
 POOL_SHARES = (
     *(
-        Setting(f'share-{share:g}', f'{100 * share:g} % of the test images', fraction=share, value=share)
+        Setting(f'share-{share:g}', f'{100 * share:g} % of the test images', fraction=share, axis=_SHARE, value=share)
         for share in (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
     ),
-    Setting('full', f'{DEFAULT_SIZE} images'),
+    Setting('full', f'{DEFAULT_SIZE} images', axis=_SHARE),
 )
-OVERLAPS = tuple(Setting(key, f'{key.capitalize()} label overlap', pool=key) for key in ('high', 'random', 'low'))
+OVERLAPS = tuple(
+    Setting(key, f'{key.capitalize()} label overlap', pool=key, axis='Label overlap, %')
+    for key in ('high', 'random', 'low')
+)
+#: What the method leaves open beside k; each axis holds the default.
+SENSITIVITY = (
+    *(
+        Setting(f'alpha-{alpha:g}', f'alpha = {alpha:g}', fusion={'alpha': alpha}, axis='alpha', value=alpha)
+        for alpha in (0.0, 0.25, 0.5, 0.75, 0.9)
+    ),
+    *(
+        Setting(f'lambda-{weight:g}', f'lambda = {weight:g}', fusion={'lambda_': weight}, axis='lambda', value=weight)
+        for weight in (1.0, 2.5, 5.0, 10.0, 20.0)
+    ),
+    *(
+        Setting(f'seed-{seed}', f'Pool drawn with seed {seed}', pool_seed=seed, axis='Seed of the pool', value=seed)
+        for seed in range(5)
+    ),
+)
 #: Images that the experiment ``cost`` measures, after others that warm up; pool images that ``anchors`` chooses from.
 COST_WARM_UP, COST_MEASURED, ANCHORS_LOOKED_AT = 3, 30, 20
 #: Classes are counted that are seen in at least so many images of the pool.
@@ -44,6 +66,7 @@ class Experiment:
         about: What it shows, in a sentence.
         grid: Returns the rows, benchmarks and (if it is not TPA alone) settings of its runs in a suite.
         images: Returns how many of a benchmark's test images a run scores.
+        scored: Whether hosts and settings of TPA are scored.
     """
 
     name: str
@@ -51,6 +74,7 @@ class Experiment:
     about: str
     grid: Callable[[Suite], tuple]
     images: Callable[[int], int] = lambda count: count
+    scored: bool = True
 
     def runs(self, suite: Suite, comparisons: bool = False) -> list[Run]:
         """Returns its runs in a suite, in the order of the paper; then those of other methods, if they are wanted."""
@@ -93,6 +117,7 @@ def _anchors(suite: Suite) -> tuple:
     return [suite.anchors] if suite.anchors else [], suite.benchmarks, ()
 
 
+_SENSITIVITY = 'how much alpha, lambda and the draw of the pool matter'
 _HOSTS = 'every host with and without TPA'
 _VFM = "TPA on hosts with another encoder inside; the bank's stays"
 _SIZES = 'gain and coverage against the share of the test images in the bank'
@@ -105,14 +130,15 @@ _EXPERIMENTS = (
     Experiment('vfm', 'Encoders inside ProxyCLIP', _VFM, _rows('vfm')),
     Experiment('components', 'Components', 'what each part of TPA is good for', _ablation(*COMPONENTS)),
     Experiment('k', 'Anchor threshold', 'how much k in tau = k/C matters', _ablation(*THRESHOLDS)),
+    Experiment('sensitivity', 'Sensitivity', _SENSITIVITY, _ablation(*SENSITIVITY)),
     Experiment('extractor', "The bank's encoder", 'banks of other features', _extractor),
     Experiment('composition', 'Composition', 'TPA on top of other plug-ins', _rows('composition')),
     Experiment('bank-size', 'Size of the pool', _SIZES, _bank_size),
-    Experiment('repetition', 'Repetition of classes', _AGAIN, _repetition),
+    Experiment('repetition', 'Repetition of classes', _AGAIN, _repetition, scored=False),
     Experiment('overlap', 'Label overlap', _OVERLAP, _ablation(*OVERLAPS), lambda count: count - count // 2),
-    Experiment('cost', 'Cost', _TIMES, _cost, lambda count: min(COST_MEASURED, count)),
-    Experiment('pictures', 'Pictures', _PICTURES, _pictures),
-    Experiment('anchors', 'Anchors', 'where anchors are', _anchors, lambda count: min(ANCHORS_LOOKED_AT, count)),
+    Experiment('cost', 'Cost', _TIMES, _cost, lambda count: min(COST_MEASURED, count), False),
+    Experiment('pictures', 'Pictures', _PICTURES, _pictures, scored=False),
+    Experiment('anchors', 'Anchors', 'where anchors are', _anchors, lambda count: min(ANCHORS_LOOKED_AT, count), False),
 )
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _EXPERIMENTS}
 

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from ..evaluation.counts import checked_truth, count_classes, count_hits
 from ..io import write_png
-from ..visualization import comparison, read_image
+from ..visualization import class_palette, comparison, panel_size, read_image
+from ..visualization.panels import fit_image, label_panel
 from .context import RunContext
 from .results import Picture, RunResult
 from .scoring import Prediction, predict
@@ -23,10 +25,10 @@ def pictures_run(context: RunContext) -> RunResult:
     adapters = context.adapters(context.build_banks(context.pool()))
     indices = range(len(context.dataset))
     gains = [image_gain(context, found) for found in predict(context, indices, adapters)]
-    pictures = []
+    pictures: list[Picture] = []
     for name, position in choose(gains):
         (found,) = predict(context, [position], adapters)
-        pictures.append(_draw(context, found, name, gains[position]))
+        pictures += _draw(context, found, name, gains[position])
     return context.result(len(indices), pictures=tuple(pictures))
 
 
@@ -67,14 +69,34 @@ def image_gain(context: RunContext, found: Prediction) -> float:
     return round(100 * (means[1] - means[0]), 2)
 
 
-def _draw(context: RunContext, found: Prediction, name: str, gain: float) -> Picture:
-    """Writes input, truth, host, TPA and difference of an image."""
-    path, meta = found.sample.img_path, context.dataset.metainfo
+def _draw(context: RunContext, found: Prediction, name: str, gain: float) -> list[Picture]:
+    """Writes the pictures of an image."""
+    path = found.sample.img_path
+    image, meta = read_image(path), context.dataset.metainfo
+    classes, palette = meta['classes'], meta.get('palette')
     host, tpa, truth = (labels.cpu().numpy() for labels in (found.host, found.adapted['full'], found.truth))
     ignore_index = context.cfg.test_evaluator.get('ignore_index', 255)
-    picture = comparison(tpa, meta['classes'], host, truth, read_image(path), meta.get('palette'), ignore_index)
+    drawn = {
+        'comparison': comparison(tpa, classes, host, truth, image, palette, ignore_index),
+        'host': _overlay(host, classes, image, palette),
+        'tpa': _overlay(tpa, classes, image, palette),
+    }
     choice, title = name.split('-')[0], Path(path).name
-    caption = f'{title}: {gain:+.1f} points of mIoU over the classes of the image with TPA ({choice} of all images).'
-    file = f'pictures/{name}-comparison.png'
-    write_png(context.folder.path / file, picture)
-    return Picture(file, 'comparison', choice, title, caption, gain)
+    captions = {
+        'comparison': f'{title}: {gain:+.1f} points of mIoU over its classes with TPA ({choice} of all images).',
+        'host': f'{title}: labels of the host alone.',
+        'tpa': f'{title}: labels with TPA.',
+    }
+    pictures = []
+    for kind, picture in drawn.items():
+        file = f'pictures/{name}-{kind}.png'
+        write_png(context.folder.path / file, picture)
+        pictures.append(Picture(file, kind, choice, title, captions[kind], gain))
+    return pictures
+
+
+def _overlay(labels: np.ndarray, classes: Sequence[str], image: Image.Image | None, palette) -> Image.Image:
+    """The labels of an image in their colors, over the image if it can be read."""
+    size = panel_size(*labels.shape)
+    panel = label_panel(labels, class_palette(len(classes), palette), size)
+    return panel if image is None else Image.blend(fit_image(image, size), panel, 0.65)

@@ -23,7 +23,9 @@ class Setting:
         fraction: Share of the test images that the pool has, drawn with the config's seed (so that smaller pools are
             part of larger ones); None for the config's own pool.
         pool: Name of a pool that the experiment makes itself.
-        value: What an axis of a plot shows, if the setting is a point on one.
+        pool_seed: Seed of the config's pool; None for the config's.
+        axis: Title of the axis of a figure, if the setting is a point on one.
+        value: Its place there.
     """
 
     key: str
@@ -34,6 +36,8 @@ class Setting:
     encoder: str | None = None
     fraction: float | None = None
     pool: str | None = None
+    pool_seed: int | None = None
+    axis: str = ''
     value: float | None = None
 
 

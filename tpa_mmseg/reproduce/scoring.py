@@ -11,7 +11,7 @@ from mmseg.structures import SegDataSample
 from torch import Tensor
 
 from ..core import Adapter, Evidence, PrototypeBank, decide
-from ..datasets import Pool, PoolOptions
+from ..datasets import Pool
 from ..errors import TPAError
 from ..evaluation import ClassCounts, report_of, with_bank
 from ..evaluation.counts import checked_truth, count_classes, count_hits
@@ -24,11 +24,11 @@ _CACHE = 4 << 30
 
 
 def score_run(context: RunContext) -> RunResult:
-    """Experiments in which every variant has the config's pool, or a share of the test images."""
+    """Experiments whose variants have the config's pool, a share of the test images, or a pool of another seed."""
     values, banks = {}, {}
-    if any(variant.fraction is not None for variant in context.run.settings):
+    if any(_has_its_own_pool(variant) for variant in context.run.settings):
         context.cfg.model.evidence_cache = context.cfg.model.get('evidence_cache', _CACHE)
-        whole = context.pool(_fraction(context, 1.0))
+        whole = context.pool(replace(context.pool_options, size=None, files=None, fraction=1.0))
         parts = {variant.key: _images(context, variant, whole) for variant in context.run.settings}
         values = {key: len(part) / len(whole) for key, part in parts.items()}
         banks = context.build_banks(whole, parts)
@@ -38,15 +38,20 @@ def score_run(context: RunContext) -> RunResult:
     return context.result(len(context.dataset), host=host, variants=variants)
 
 
-def _fraction(context: RunContext, fraction: float) -> PoolOptions:
-    return replace(context.pool_options, size=None, files=None, fraction=fraction)
+def _has_its_own_pool(variant: Setting) -> bool:
+    return variant.fraction is not None or variant.pool_seed is not None
 
 
 def _images(context: RunContext, variant: Setting, whole: Pool) -> list[int]:
     """Indices of a variant's images among all that there are."""
-    if variant.fraction is None:
+    if not _has_its_own_pool(variant):
         return context.pool().indices
-    return _fraction(context, variant.fraction).draw(len(whole))
+    options = context.pool_options
+    if variant.fraction is not None:
+        options = replace(options, size=None, files=None, fraction=variant.fraction)
+    if variant.pool_seed is not None:
+        options = replace(options, seed=variant.pool_seed)
+    return options.draw(len(whole))
 
 
 class Prediction(NamedTuple):

@@ -1,0 +1,29 @@
+"""A page in Debian's headless Chromium, driven by playwright. Importing modules get the fixtures ``browser`` and ``page``."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+CHROMIUM = shutil.which('chromium')
+
+
+@pytest.fixture(scope='module')
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium to look at the page with: install Debian's package chromium")
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=['--no-sandbox', '--disable-gpu'])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A window of a desktop."""
+    found = browser.new_page(viewport={'width': 1280, 'height': 900})
+    yield found
+    found.close()
