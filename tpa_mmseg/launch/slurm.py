@@ -85,9 +85,8 @@ def submit(tasks: Sequence[Task], options: LaunchOptions, folder: Path, name: st
     try:
         first, *_ = executor.map_array(SlurmTask(options.gpus_per_task), tasks)
     except (FailedJobError, FailedSubmissionError) as error:
-        raise TPAError(
-            f'Slurm refused the job ({str(error).strip()}): change its options, or add one by --slurm.'
-        ) from error
+        *_, reason = str(error).strip().splitlines()
+        raise TPAError(f'Slurm refused the job ({reason}): change its options, or add one by --slurm.') from error
     return first.job_id.partition('_')[0]
 
 
