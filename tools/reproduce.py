@@ -43,6 +43,7 @@ def add_list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('experiment', nargs='*', help='show every run of these (or all); by default only numbers')
     add_place(parser)
     add_filters(parser)
+    add_comparisons(parser)
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +51,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('experiment', nargs='+', help='names that list shows, or all')
     add_place(parser)
     add_filters(parser)
+    add_comparisons(parser)
     add_cfg_options(parser, 'settings that replace those of all configs, e.g. test_dataloader.num_workers=8')
     add_launch_options(parser, 'run')
 
@@ -122,6 +124,12 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--host', nargs='+', default=[], metavar='NAME', help='only these hosts, such as naclip')
     parser.add_argument('--backbone', nargs='+', default=[], metavar='NAME', help='only these, such as vit-b16')
     parser.add_argument('--dataset', nargs='+', default=[], metavar='NAME', help='only these, such as voc21')
+
+
+def add_comparisons(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--with-comparisons', action='store_true', help="also the rows of other methods in the paper's tables"
+    )
 
 
 def add_tolerance(parser: argparse.ArgumentParser) -> None:

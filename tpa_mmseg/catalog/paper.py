@@ -62,6 +62,9 @@ def scores() -> dict[str, dict[str, float]]:
     }
 
 
-def base_source(host: str) -> str:
-    """Where the paper's numbers of a host alone come from; empty for a host that it does not have."""
-    return next((source for source, hosts in tables()['base_rows'].items() if host in hosts), '')
+def about_base_rows() -> str:
+    """A sentence about where the paper's numbers of hosts alone come from: no tolerance is for that."""
+    sources = (f'{" and ".join(hosts)} from {source}' for source, hosts in tables()['base_rows'].items())
+    return (
+        f'The paper takes the base of {", of ".join(sources)}: beyond the tolerance, a base may be of another protocol.'
+    )

@@ -22,14 +22,13 @@ THRESHOLDS = tuple(
     Setting(f'k-{k:g}', f'k = {k:g}', anchors={'k': k}, axis='k in tau = k / C', value=k)
     for k in (1.0, 1.5, 2.0, 2.5, 3.0)
 )
-_SHARE = 'Share of the test images, %'
 #: Shares of the test images that banks are made of, and the config's own pool of 100.
 POOL_SHARES = (
     *(
-        Setting(f'share-{share:g}', f'{100 * share:g} % of the test images', fraction=share, axis=_SHARE, value=share)
+        Setting(f'share-{share:g}', f'{100 * share:g} % of the test images', fraction=share, value=share)
         for share in (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
     ),
-    Setting('full', f'{DEFAULT_SIZE} images', axis=_SHARE),
+    Setting('full', f'{DEFAULT_SIZE} images'),
 )
 OVERLAPS = tuple(
     Setting(key, f'{key.capitalize()} label overlap', pool=key, axis='Label overlap, %')

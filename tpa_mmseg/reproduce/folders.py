@@ -92,4 +92,4 @@ def collect(
         work_dir: Folder of all runs.
         experiments: Names of experiments.
     """
-    return [view(run, work_dir) for name in experiments for run in plan(name, suite)]
+    return [view(run, work_dir) for name in experiments for run in plan(name, suite, comparisons=True)]

@@ -89,7 +89,7 @@ def classes(views: Iterable[RunView], setting: str = 'full') -> pd.DataFrame:
         found = view.result.variant(setting) if view.state is State.DONE else None
         for entry in found.per_class if found else ():
             rows.append({**labels(view.run), 'class': entry.name, **vars(entry)})
-    names = ('host_iou', 'tpa_iou', 'gain', 'support', 'anchors')
+    names = ('host_iou', 'tpa_iou', 'gain', 'support', 'images', 'anchors')
     frame = pd.DataFrame(rows, columns=['run', 'host', 'backbone', 'benchmark', 'class', *names])
     return frame.astype({name: float for name in names})
 
@@ -125,10 +125,11 @@ def cost(views: Sequence[RunView]) -> pd.DataFrame:
         printed = cost_reference(view.run)
         found = view.result.cost if view.result is not None else None
         times = {} if found is None else {name: vars(timing) for name, timing in found.columns.items()}
-        sizes = {} if found is None else {name: getattr(found, name) for name in ('bank_mb', 'cache_mb_per_image')}
+        kept = 'prototypes_kb', 'bank_mb', 'cache_mb_per_image'
+        sizes = {} if found is None else {name: getattr(found, name) for name in kept}
         for step in dict.fromkeys((*times, *sizes, *printed)):
             entry = times.get(step, {'median': sizes.get(step)})
             rows.append({**labels(view.run), 'step': step, **entry, 'paper': printed.get(step)})
     names = ('median', 'low', 'high', 'repeats', 'paper')
-    frame = pd.DataFrame(rows, columns=['run', 'host', 'backbone', 'step', *names])
+    frame = pd.DataFrame(rows, columns=['run', 'host', 'backbone', 'benchmark', 'step', *names])
     return frame.astype({name: float for name in names})

@@ -37,7 +37,7 @@ class Source:
 
     def views(self, suite: str, experiments: Iterable[str] = tuple(EXPERIMENTS)) -> list[RunView]:
         """Returns all runs of some experiments in the order of the paper, including those that have not run yet."""
-        return [self.view(run) for name in experiments for run in plan(name, suite)]
+        return [self.view(run) for name in experiments for run in plan(name, suite, comparisons=True)]
 
     @property
     def folder(self) -> Path:

@@ -35,6 +35,7 @@ class Suite:
         pictures: Rows of ``pictures``.
         picture_benchmarks: Their benchmarks.
         anchors: Row of ``anchors``.
+        classes: Row -> benchmark whose classes are shown against their test images.
         comparisons: Experiment -> rows of hosts with another method, which its table has beside TPA.
         extractors: Key -> encoder of the bank, for the experiment ``extractor``.
         has: Whether the suite has a run that an experiment asks for.
@@ -58,6 +59,7 @@ class Suite:
     pictures: tuple[Row, ...] = ()
     picture_benchmarks: tuple[str, ...] = ()
     anchors: Row | None = None
+    classes: Mapping[str, str] = field(default_factory=dict)
     comparisons: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
     extractors: Mapping[str, Encoder] = field(default_factory=dict)
     has: Callable[[Run], bool] = lambda run: True
@@ -95,6 +97,7 @@ def read_suite(catalog: Catalog, name: str) -> Suite:
         pictures=plan.pictures,
         picture_benchmarks=plan.picture_benchmarks,
         anchors=plan.anchors,
+        classes=plan.classes,
         comparisons=plan.comparisons,
         extractors={key: catalog.encoders[encoder] for key, encoder in plan.extractors.items()},
         has=lambda run: catalog.find(run.row, run.benchmark) is not None,

@@ -14,7 +14,9 @@ def selected(args: argparse.Namespace, experiments: Iterable[str]) -> list[RunVi
     """Returns the runs of some experiments (or of ``all``) that pass the filters of the command line."""
     names = dict.fromkeys(name for given in experiments for name in (EXPERIMENTS if given == 'all' else [given]))
     filters, source = (args.host, args.backbone, args.dataset), source_of(args)
-    return [source.view(run) for name in names for run in plan(name, args.suite, *filters)]
+    # A command without the option looks at everything that there may be.
+    comparisons = getattr(args, 'with_comparisons', True)
+    return [source.view(run) for name in names for run in plan(name, args.suite, *filters, comparisons)]
 
 
 def source_of(args: argparse.Namespace) -> Source:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from ...catalog import paper
 from ...console import print_table, signed
 from ..folders import State
 from ..frames import cells
@@ -25,6 +26,8 @@ def main(args: argparse.Namespace) -> None:
         f'{done} of {len(views)} runs are done; {len(found)} of their numbers are in the paper, '
         f'{len(outside)} of these are more than {args.tolerance:g} points from it.'
     )
+    if len(found):
+        print(paper.about_base_rows())
     for one in failed:
         print(f'failed: {one.run.experiment} {one.run.name}: {one.error}', file=sys.stderr)
     if len(outside) or failed:

@@ -19,7 +19,12 @@ _LONGEST = (1600, 1200, 900, 640, 400)
 _QUALITY = 80
 #: What all pictures of a page may have together.
 _BYTES = 7 << 20
-_CHOICES = {'best': 'where TPA helps most', 'typical': 'where it does as usual', 'worst': 'where it harms most'}
+_CHOICES = {
+    'best': 'where TPA helps most',
+    'typical': 'where it does as usual',
+    'worst': 'where it harms most',
+    'most': 'anchors of the most classes',
+}
 _KINDS = ('comparison', 'anchors', 'host', 'tpa')
 
 
@@ -39,7 +44,9 @@ def albums(views: Iterable[RunView]) -> list[Album]:
         for picture in view.result.pictures if view.result is not None else ():
             if picture.kind in _KINDS:
                 stem = picture.file.removesuffix(f'-{picture.kind}.png')
-                title = f'{labels(view.run)["benchmark"]}: {_CHOICES.get(picture.choice, picture.choice)}'
+                names = labels(view.run)
+                place = f'{names["host"]} {names["backbone"]}, {names["benchmark"]}'
+                title = f'{place}: {_CHOICES.get(picture.choice, picture.choice)}'
                 place = groups.setdefault((f'{view.run.name}/{stem}', title), {})
                 place[picture.kind] = _inside(view.folder.path, picture.file), picture.caption
     images = [read_image(file) for group in groups.values() for file, _ in group.values()]

@@ -10,11 +10,12 @@ import pandas as pd
 
 from ...catalog import paper
 from .. import frames
-from ..experiments import EXPERIMENTS
+from ..experiments import EXPERIMENTS, suite_of
 from ..folders import RunView, State
 from ..suite import Suite
 from .albums import Album, albums
-from .figures import Figure, class_figures, cost_figures, gain_figures, repetition_figures, slug
+from .figures import Figure, cost_figures, gain_figures, slug
+from .findings import Findings, claim_table, class_gains, comparison_tables, growth, overlaps, repetitions
 from .tables import Cell, Table, wide
 
 # How many runs a note names.
@@ -31,7 +32,11 @@ _STEPS = {
     'feature_transfer': 'Transfer of features',
     'lookup': 'Lookup',
 }
-_SIZES = {'bank_mb': 'Bank, MB', 'cache_mb_per_image': 'Cache, MB per image'}
+_SIZES = {
+    'prototypes_kb': 'Prototypes in half precision, KB',
+    'bank_mb': 'File of the bank, MB',
+    'cache_mb_per_image': 'Cache, MB per image',
+}
 _ROWS = {'base': '', 'tpa': '+ TPA', 'gain': 'gain'}
 _NUMBERS = {
     **{name: name.capitalize() for name in ('host', 'backbone', 'benchmark', 'state')},
@@ -67,20 +72,21 @@ class Section:
 
 
 def build_sections(suite: Suite, views: list[RunView], cells: pd.DataFrame) -> list[Section]:
-    """A section for each experiment, and one about classes after the main table.
+    """The claims of the text, a section for each experiment, and one about classes after the main table.
 
     Args:
         suite: The suite.
         views: All its runs.
         cells: From :func:`~tpa_mmseg.reproduce.frames.cells`.
     """
-    sections = []
+    sections = [_claims(suite, views)]
     for name, experiment in EXPERIMENTS.items():
         mine = [view for view in views if view.run.experiment == name]
         if not mine:
             continue
         section = _start(name, experiment.title, experiment.about, mine)
         _FILL.get(name, _variants)(section, mine, cells[cells.experiment == name])
+        _add(section, _found(suite, section, mine, views))
         sections.append(section)
         if name == 'main':
             sections.append(_classes(suite, views))
@@ -101,16 +107,54 @@ def _start(name: str, title: str, about: str, views: list[RunView]) -> Section:
     return section
 
 
+def _add(section: Section, found: Findings) -> None:
+    section.tables += found.tables
+    section.figures += found.figures
+    section.notes += found.notes
+
+
+def _found(suite: Suite, section: Section, mine: list[RunView], views: list[RunView]) -> Findings:
+    """What the paper shows beside the table of an experiment."""
+    if section.name == 'bank-size':
+        return growth(mine)
+    if section.name == 'repetition':
+        return repetitions(mine, [view for view in views if view.run.experiment == 'bank-size'])
+    if section.name == 'overlap':
+        return overlaps(mine)
+    return Findings()
+
+
+def _claims(suite: Suite, views: list[RunView]) -> Section:
+    tables = [view for view in views if view.run.experiment in ('main', 'vfm', 'composition')]
+    section = _start('claims', 'Claims of the text', "what the paper's text says about its tables", tables)
+    section.failures, section.tables = [], [claim_table(suite, tables)]
+    section.notes = [
+        'Means are means of rows, and a row is the mean of the benchmarks that both numbers have. A row of another '
+        'method counts where it, its host and TPA have run. Attention hosts are SCLIP, ClearCLIP and NACLIP, VFM hosts '
+        'ProxyCLIP and Trident.'
+    ]
+    return section
+
+
 def _hosts(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
     """Three rows for each host: alone, with TPA, gain."""
-    frame = wide(cells, ['host', 'backbone', 'quantity'], digits=1)
+    suite, others = suite_of(views[0].run.suite), {view.run.name for view in views if not view.run.settings}
+    frame = wide(cells[~cells.run.isin(others)], ['host', 'backbone', 'quantity'], digits=1)
     frame['host'] = [
         host if row == 'base' else _ROWS[row] for host, row in zip(frame.host, frame.quantity, strict=True)
     ]
     frame.loc[frame.quantity != 'base', 'backbone'] = ''
     frame = frame.drop(columns='quantity').rename(columns={'host': 'Host', 'backbone': 'Backbone'})
-    section.tables = [Table(section.name, f'mIoU: {section.about}', frame, group=3), _numbers(section, cells)]
+    section.tables = [Table(section.name, f'mIoU: {section.about}', frame, group=3)]
+    section.tables += [*comparison_tables(suite, views, cells), _numbers(section, cells)]
     _note_averages(section, cells)
+    if cells.paper.notna().any():
+        section.notes.append(paper.about_base_rows())
+        if section.name == 'main':
+            section.notes.append(
+                "The paper's row of NACLIP + MLMP is no measurement of this protocol: it is its base row plus the "
+                "differences of MLMP's own protocol at 224 pixels, to 0.1. Ours is measured."
+            )
 
 
 def _variants(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
@@ -148,36 +192,34 @@ def _repetition(section: Section, views: list[RunView], cells: pd.DataFrame) -> 
     frame = frames.repetition(views)
     names = ['Benchmark', 'Seen by', 'Images', 'At least', 'Classes, %']
     section.tables = [Table('repetition', 'All numbers', frame.set_axis(names, axis=1), numbers=True)]
-    section.figures = list(repetition_figures(frame))
-    section.notes.append(
-        'By labels (solid): a class is seen in an image when the truth has it; labels are used for this statistic '
-        'only. By anchors (broken): when the host finds enough anchors of it, which needs no label.'
-    )
 
 
 def _cost(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
     frame, titles = frames.cost(views), _STEPS | _SIZES
     rows = []
-    for (host, backbone), found in frame.groupby(['host', 'backbone'], sort=False):
+    for names, found in frame.groupby(['host', 'backbone', 'benchmark'], sort=False):
         steps = {row.step: Cell(row.median, row.paper, digits=2) for row in found.itertuples()}
-        rows.append([host, backbone, *(steps.get(step, Cell()) for step in titles)])
-    table = pd.DataFrame(rows, columns=['Host', 'Backbone', *titles.values()])
+        rows.append([*names, *(steps.get(step, Cell()) for step in titles)])
+    table = pd.DataFrame(rows, columns=['Host', 'Backbone', 'Benchmark', *titles.values()])
     long = frame.assign(step=frame.step.map(titles)).drop(columns='run').rename(columns=str.capitalize)
     section.tables = [
         Table('cost', 'Median milliseconds per image, and what is kept', table),
         Table('cost-numbers', 'All times with their quartiles', long, numbers=True),
     ]
-    section.figures = list(cost_figures(frame.assign(step=frame.step.map(titles)), list(_STEPS.values())))
+    first = frame[frame.benchmark == frame.benchmark.iloc[0]] if len(frame) else frame
+    section.figures = list(cost_figures(first.assign(step=first.step.map(titles)), list(_STEPS.values())))
     for view in views:
         if view.result is not None and (cost := view.result.cost) is not None:
             size = ' × '.join(map(str, cost.image_size))
-            name = ' '.join((frames.labels(view.run)['host'], frames.labels(view.run)['backbone']))
+            name = ' '.join(frames.labels(view.run)[part] for part in ('host', 'backbone', 'benchmark'))
             section.notes.append(f'{name}: {cost.device}, images of {size} (median), {cost.num_classes} classes.')
     if frame.paper.notna().any():
         section.notes.append(
             "The paper's times are of an A100: beside those of another device they say little. Its total is that of "
             'one pass of CLIP and one of the encoder, ours that of the whole host and the encoder. Its bank update '
-            'and transfer are upper bounds.'
+            'and transfer are upper bounds; transfer is that of cached half-precision features from the CPU to the '
+            'GPU, which a CPU does not have. Its bank is C x D prototypes in half precision, 32 KB for VOC to 225 KB '
+            'for ADE20K (COCO-Stuff, with more classes, has 256.5 KB); our file has sums in double precision and counts.'
         )
 
 
@@ -186,6 +228,10 @@ def _pictures(section: Section, views: list[RunView], cells: pd.DataFrame) -> No
     section.notes.append(
         'Green: corrected by TPA. Red: broken by it. Light gray: right with and without it. Dark gray: wrong in both.'
     )
+
+
+def _anchors(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
+    section.albums = albums(views)
 
 
 def _classes(suite: Suite, views: list[RunView]) -> Section:
@@ -201,10 +247,10 @@ def _classes(suite: Suite, views: list[RunView]) -> Section:
     section = _start('classes', 'Gain of each class', f'which classes {name} gains with TPA', chosen)
     section.failures = []
     frame = frames.classes(chosen)
-    section.figures = list(class_figures(frame))
-    names = ['Class', 'Base IoU', 'TPA IoU', 'Gain', 'Support', 'Anchors']
+    _add(section, class_gains(suite, views))
+    names = ['Class', 'Base IoU', 'TPA IoU', 'Gain', 'Pixels', 'Test images', 'Anchors']
     for benchmark, rows in frame.groupby('benchmark', sort=False):
-        table = rows[['class', 'host_iou', 'tpa_iou', 'gain', 'support', 'anchors']].set_axis(names, axis=1)
+        table = rows[['class', 'host_iou', 'tpa_iou', 'gain', 'support', 'images', 'anchors']].set_axis(names, axis=1)
         section.tables.append(Table(f'classes-{slug(benchmark)}', f'{benchmark}: every class', table, numbers=True))
     return section
 
@@ -231,4 +277,5 @@ _FILL: dict[str, Callable[[Section, list[RunView], pd.DataFrame], None]] = {
     'repetition': _repetition,
     'cost': _cost,
     'pictures': _pictures,
+    'anchors': _anchors,
 }

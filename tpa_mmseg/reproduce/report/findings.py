@@ -1,0 +1,276 @@
+"""What the paper's figures and its text show, from results: pools and their classes, per-class gains, claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import altair as alt
+import pandas as pd
+
+from ...catalog import Row, paper
+from ...datasets.pool import DEFAULT_SIZE
+from .. import frames
+from ..claims import claims, measured
+from ..folders import RunView, State
+from ..suite import Suite
+from .figures import Figure, slug
+from .tables import Cell, Table, wide
+
+# A class of fewer test images is rare.
+_RARE = 50
+# Share of the test images at which the paper reads off how much of the gain is reached.
+_EARLY = 'share-0.1'
+_SIZE = {'width': 420, 'height': 260}
+_PLACES = alt.Scale(domain=['in the pool', 'not in the pool'], range=['#2a9d62', '#d1495b'])
+
+
+@dataclass
+class Findings:
+    """A part of a section. Args: tables; figures; notes, a paragraph each."""
+
+    tables: list[Table] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def _variants(views: Iterable[RunView]) -> Iterable[tuple]:
+    """Names, result and variant of everything that was scored."""
+    for view in views:
+        if view.result is not None:
+            for variant in view.result.variants:
+                yield frames.labels(view.run), view, variant
+
+
+def _growth(frame: pd.DataFrame, x: str, y: str, names: Sequence[str], caption: str) -> Figure:
+    """Lines against the size of the pool, one for each benchmark, with a mark where the pool is the usual one."""
+    chart = alt.Chart(frame).encode(
+        x=alt.X(f'{x}:Q', title=names[0], scale=alt.Scale(type='log')),
+        y=alt.Y(f'{y}:Q', title=names[1]),
+        color=alt.Color('benchmark:N', title=None),
+        tooltip=[alt.Tooltip(name) for name in ('benchmark', 'title', 'images', y)],
+    )
+    usual = chart.transform_filter('datum.setting == "full"').mark_point(shape='diamond', size=180, strokeWidth=2)
+    lines = chart.mark_line(point=alt.OverlayMarkDef(size=40))
+    return Figure(f'{slug(caption)}', caption, alt.layer(lines, usual).properties(**_SIZE))
+
+
+def bank_sizes(views: Iterable[RunView]) -> pd.DataFrame:
+    """Gain and covered classes of every bank of the experiment ``bank-size``; both shares in percent."""
+    rows = [
+        (names['benchmark'], one.key, f'{one.bank.images} images', 100 * one.value, one.bank.images, one.gain.mIoU,
+         100 * one.bank.classes_covered / one.bank.num_classes)
+        for names, _, one in _variants(views)
+        if one.bank is not None and one.value is not None
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=['benchmark', 'setting', 'title', 'share', 'images', 'gain', 'covered'])
+
+
+def growth(views: Sequence[RunView]) -> Findings:
+    """Gain against the share of the test images in the bank, and how much of it an early point has."""
+    frame = bank_sizes(views)
+    if frame.empty:
+        return Findings()
+    reached = frame.pivot_table(index='benchmark', columns='setting', values='gain', sort=False)
+    reached = reached.reindex(columns=[_EARLY, 'full', 'share-1']).reset_index()
+    for name in (_EARLY, 'full'):
+        reached[f'{name} share'] = (100 * reached[name] / reached['share-1']).where(reached['share-1'] > 0)
+    titles = ['10 %', f'{DEFAULT_SIZE} images', 'all images']
+    columns = ['Benchmark', *(f'Gain at {title}' for title in titles), *(f'{title}: % of all' for title in titles[:2])]
+    share, images = ('Share of the test images, %', 'Gain in mIoU'), ('Images in the bank', 'Gain in mIoU')
+    return Findings(
+        [Table('bank-size-reached', 'Share of the final gain that is reached', reached.set_axis(columns, axis=1))],
+        [
+            _growth(frame, 'share', 'gain', share, 'Gain against the share of the test images'),
+            _growth(frame, 'images', 'gain', images, 'Gain against the number of images'),
+        ],
+        [f'Banks are nested. The diamond is the usual pool of {DEFAULT_SIZE} images (all, where there are fewer).'],
+    )
+
+
+def repetitions(views: Sequence[RunView], grown: Sequence[RunView]) -> Findings:
+    """Classes that are seen again, by labels, and beside them the classes that banks cover, by anchors.
+
+    Args:
+        views: Runs of ``repetition``.
+        grown: Runs of ``bank-size``.
+    """
+    curves = [
+        (frames.labels(view.run)['benchmark'], curve)
+        for view in views
+        if view.result is not None
+        for curve in view.result.repetition
+    ]
+    frame = frames.repetition(views)
+    found = Findings()
+    if curves:
+        twice = frame[frame.at_least == 2].assign(setting='', title=lambda rows: rows.images.astype(str) + ' images')
+        names = 'Images in the pool', 'Classes, %'
+        found.figures.append(_growth(twice, 'images', 'share', names, 'Classes that appear at least twice'))
+        expected = pd.DataFrame(
+            [
+                (name, f'≥ {times}', curve.expected(int(times), min(DEFAULT_SIZE, max(curve.sizes))), curve.num_classes)
+                for name, curve in curves
+                for times in curve.at_least
+            ],
+            columns=['benchmark', 'seen', 'expected', 'classes'],
+        )
+        found.figures.append(_bars(expected))
+        table = expected.pivot(index=['benchmark', 'classes'], columns='seen', values='expected').reset_index()
+        table = table[['benchmark', 'classes', *dict.fromkeys(expected.seen)]]
+        table.columns = ['Benchmark', 'Classes', *dict.fromkeys(expected.seen)]
+        found.tables.append(Table('repetition-expected', f'Expected classes in {DEFAULT_SIZE} images', table))
+        found.notes.append(
+            f'By labels, without any network: means over {curves[0][1].draws} seeded draws of pools from the test '
+            'images. Labels are used for this statistic only. Coverage is that of the banks of the experiment '
+            'bank-size: classes that have a prototype, from anchors, without a label.'
+        )
+    banks = bank_sizes(grown)
+    if not banks.empty:
+        names = 'Images in the bank', 'Classes with a prototype, %'
+        found.figures.append(_growth(banks, 'images', 'covered', names, 'Coverage of banks, from anchors'))
+    return found
+
+
+def _bars(expected: pd.DataFrame) -> Figure:
+    order = list(dict.fromkeys(expected.seen))
+    chart = (
+        alt.Chart(expected)
+        .mark_bar()
+        .encode(
+            x=alt.X('benchmark:N', title=None, sort=None),
+            xOffset=alt.XOffset('seen:N', sort=order),
+            y=alt.Y('expected:Q', title='Expected classes'),
+            color=alt.Color('seen:N', title='Images', sort=order),
+            tooltip=['benchmark', 'seen', 'expected', 'classes'],
+        )
+    )
+    caption = f'Classes expected in a bank of {DEFAULT_SIZE} images'
+    return Figure('repetition-expected', caption, chart.properties(**_SIZE))
+
+
+def overlaps(views: Sequence[RunView]) -> Findings:
+    """Change of every class under each pool, inside the pool and outside it."""
+    rows = []
+    for names, view, one in _variants(views):
+        shared = next((split.shared for split in view.result.overlap if split.key == one.key), ())
+        for entry in one.per_class:
+            if entry.support and entry.gain is not None:
+                place = _PLACES.domain[entry.name not in shared]
+                rows.append((names['benchmark'], one.key, entry.name, place, entry.host_iou, entry.gain))
+    frame = pd.DataFrame(rows, columns=['benchmark', 'pool', 'class', 'place', 'host_iou', 'gain'])
+    if frame.empty:
+        return Findings()
+    means = frame.groupby(['benchmark', 'pool', 'place'], sort=False).gain.agg(['size', 'mean']).unstack('place')
+    means = means.swaplevel(axis=1).sort_index(axis=1, level=0, sort_remaining=False).round(2)
+    means.columns = [f'{"Classes" if kind == "size" else "Mean gain"} {place}' for place, kind in means.columns]
+    table = means.reset_index().rename(columns={'benchmark': 'Benchmark', 'pool': 'Pool'})
+    figures = []
+    for benchmark, found in frame.groupby('benchmark', sort=False):
+        chart = (
+            alt.Chart(found)
+            .mark_circle(size=55, opacity=0.7)
+            .encode(
+                x=alt.X('pool:N', title='Label overlap', sort=None),
+                xOffset=alt.XOffset('place:N', sort=list(_PLACES.domain)),
+                y=alt.Y('gain:Q', title='Change of IoU'),
+                color=alt.Color('place:N', title=None, scale=_PLACES),
+                tooltip=['class', 'pool', 'place', 'host_iou', 'gain'],
+            )
+        )
+        caption = f'{benchmark}: change of each class under high, random and low overlap'
+        figures.append(Figure(f'overlap-classes-{slug(benchmark)}', caption, chart.properties(**_SIZE)))
+    return Findings([Table('overlap-places', 'Classes inside and outside the pool', table)], figures)
+
+
+def class_gains(suite: Suite, views: Sequence[RunView]) -> Findings:
+    """Change of IoU against the number of test images with the class, and classes sorted by their base IoU."""
+    done = {
+        (view.run.row, view.run.benchmark): view
+        for view in views
+        if view.run.experiment == 'main' and view.run.settings and view.state is State.DONE
+    }
+    found = Findings()
+    for row, benchmark in suite.classes.items():
+        if (Row.of(row), benchmark) in done:
+            frame = frames.classes([done[Row.of(row), benchmark]]).dropna(subset=['gain', 'host_iou'])
+            title = f'{frame.host.iloc[0]} {frame.backbone.iloc[0]}, {frame.benchmark.iloc[0]}'
+            chart = (
+                alt.Chart(frame[frame.images > 0])
+                .mark_circle(size=70, opacity=0.75)
+                .encode(
+                    x=alt.X('images:Q', title='Test images with the class', scale=alt.Scale(type='log', nice=False)),
+                    y=alt.Y('gain:Q', title='Change of IoU'),
+                    tooltip=['class', 'images', 'host_iou', 'tpa_iou', 'gain'],
+                )
+            )
+            name = f'classes-images-{slug(row)}-{slug(benchmark)}'
+            caption = f'{title}: change of each class against its test images'
+            found.figures.append(Figure(name, caption, chart.properties(**_SIZE)))
+            found.notes.append(f'{title}: {_in_numbers(frame)}')
+    for benchmark in suite.benchmarks:
+        if (suite.growth, benchmark) in done:
+            frame = frames.classes([done[suite.growth, benchmark]]).dropna(subset=['gain', 'host_iou'])
+            title = f'{frame.host.iloc[0]} {frame.backbone.iloc[0]}, {frame.benchmark.iloc[0]}'
+            order = frame.sort_values('host_iou')['class'].tolist()
+            chart = (
+                alt.Chart(frame)
+                .mark_bar()
+                .encode(
+                    x=alt.X('class:N', sort=order, title='Classes, from low to high base IoU'),
+                    y=alt.Y('gain:Q', title='Change of IoU'),
+                    color=alt.condition('datum.gain >= 0', alt.value('#2a9d62'), alt.value('#d1495b')),
+                    tooltip=['class', 'host_iou', 'tpa_iou', 'gain'],
+                )
+            )
+            caption = f'{title}: changes of classes, sorted by base IoU'
+            found.figures.append(Figure(f'classes-sorted-{slug(benchmark)}', caption, chart.properties(**_SIZE)))
+            found.notes.append(f'{title}: {_in_numbers(frame)}')
+    return found
+
+
+def _in_numbers(frame: pd.DataFrame) -> str:
+    """The numbers under a figure. Args: frame: classes of one run."""
+    rare = frame[frame.images.between(1, _RARE - 1)]
+    share = f'{100 * (rare.gain > 0).mean():.0f} % of the {len(rare)} rare classes (below {_RARE} images) gain'
+    relation = frame.gain.corr(frame.host_iou) if len(frame) > 2 else float('nan')
+    correlation = 'not defined' if pd.isna(relation) else f'{relation:+.2f}'
+    few = share if len(rare) else f'no class is rare (below {_RARE} images)'
+    return f'{few}; the correlation of gain and base IoU is {correlation}.'
+
+
+def claim_table(suite: Suite, views: Sequence[RunView]) -> Table:
+    """The claims of the paper's text, from our numbers, from the paper's cells, and as it prints them."""
+    ours = {claim.title: claim for claim in claims(measured(views))}
+    theirs = {claim.title: claim for claim in claims(paper.scores())} if suite.name == 'paper' else {}
+    rows = []
+    for title in dict.fromkeys((*theirs, *ours)):
+        mine, printed = ours.get(title), theirs.get(title)
+        cells = mine.cells if mine is not None else 0
+        digits = 0 if title == 'negative cells' else 2
+        value, said = (None if one is None else one.value for one in (mine, printed))
+        text = '' if printed is None or printed.printed is None else f'{printed.printed:g}'
+        numbers = [float('nan') if number is None else number for number in (value, said)]
+        rows.append((title[0].upper() + title[1:], Cell(*numbers, digits=digits), cells, text))
+    columns = ['Claim', "Ours, and from the paper's cells", 'Cells of ours', "In the paper's text"]
+    frame = pd.DataFrame(rows, columns=columns)
+    return Table('claims', 'Claims of the text, in points of mIoU', frame if theirs else frame.iloc[:, :3])
+
+
+def comparison_tables(suite: Suite, views: Sequence[RunView], cells: pd.DataFrame) -> list[Table]:
+    """Rows of other methods on the same hosts, and ResCLIP on the host of the ablations beside TPA."""
+    others = {view.run.name for view in views if not view.run.settings}
+    mine = cells[cells.run.isin(others)]
+    if mine.empty:
+        return []
+    name = mine.experiment.iloc[0]
+    frame = wide(mine, ['host', 'backbone'], digits=1).rename(columns=str.capitalize)
+    found = [Table(f'{name}-comparisons', 'mIoU of other methods on the same hosts', frame)]
+    rows = [suite.ablation, suite.ablation._replace(variant='resclip')]
+    runs = {f'{row}_{benchmark}' for row in rows for benchmark in suite.benchmarks}
+    beside = cells[cells.run.isin(runs) & cells.quantity.isin(['base', 'tpa'])]
+    if name == 'main' and beside.run.isin(others).any():
+        beside = beside.assign(host=beside.host + beside.quantity.map({'base': '', 'tpa': ' + TPA'}))
+        frame = wide(beside, ['host', 'backbone'], digits=1).rename(columns=str.capitalize)
+        found.append(Table('main-resclip', 'ResCLIP and TPA on the same host (mIoU)', frame))
+    return found
