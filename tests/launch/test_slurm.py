@@ -110,7 +110,7 @@ def test_sbatch_gets_the_options(tmp_path: Path, capsys: pytest.CaptureFixture) 
     assert [line for line in script if 'cpus-per-task' in line] == ['#SBATCH --cpus-per-task=8']
     assert not list(tmp_path.iterdir())
     with pytest.raises(TPAError, match="time limit '1-00:00' is not a number of minutes"):
-        slurm.parameters(LaunchOptions('slurm', sbatch={'time': '1-00:00'}), 'name')
+        slurm.parameters(LaunchOptions('slurm', sbatch={'time': '1-00:00'}), tmp_path)
 
 
 def test_missing_sbatch_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None
 
 
 def tasks(folder: Path) -> list[RunTask]:
-    return [RunTask(run, folder) for run in plan('main', 'miniature', hosts=['clip', 'maskclip'])]
+    return [RunTask(run, folder, OPTIONS) for run in plan('main', 'miniature', hosts=['clip', 'maskclip'])]
 
 
 def scores(task: RunTask) -> dict:
