@@ -27,13 +27,13 @@ POOL_SHARES = tuple(
         'full' if share == 1 else f'pool-{share:g}',
         f'{100 * share:g} % of the pool',
         fraction=share,
-        axis='Share of the pool, %',
+        axis='share of the pool, %',
         value=share,
     )
     for share in (0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
 )
 OVERLAPS = tuple(
-    Setting(key, f'{key.capitalize()} label overlap', pool=key, axis='Label overlap, %')
+    Setting(key, f'{key.capitalize()} label overlap', pool=key, axis='label overlap, %')
     for key in ('high', 'random', 'low')
 )
 #: What the method leaves open beside k; each axis holds the default.
@@ -47,7 +47,7 @@ SENSITIVITY = (
         for weight in (1.0, 2.5, 5.0, 10.0, 20.0)
     ),
     *(
-        Setting(f'seed-{seed}', f'Pool drawn with seed {seed}', pool_seed=seed, axis='Seed of the pool', value=seed)
+        Setting(f'seed-{seed}', f'Pool drawn with seed {seed}', pool_seed=seed, axis='seed of the pool', value=seed)
         for seed in range(5)
     ),
 )
