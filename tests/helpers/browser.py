@@ -1,4 +1,4 @@
-"""A page in Debian's headless Chromium, driven by playwright. Importing modules get the fixtures ``browser`` and ``page``."""
+"""A page in headless Chromium, driven by playwright: import the fixtures ``browser`` and ``page``."""
 
 from __future__ import annotations
 

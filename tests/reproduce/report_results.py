@@ -102,7 +102,7 @@ def _pictures(folder: RunFolder) -> tuple[Picture, ...]:
     found = []
     folder.pictures.mkdir(parents=True)
     for choice, color in (('best', 'seagreen'), ('worst', 'firebrick')):
-        for kind, width in (('comparison', 2000), ('anchors', 900)):
+        for kind, width in (('comparison', 2000), ('anchors', 900), ('host', 600), ('tpa', 600)):
             file = f'pictures/{choice}-1-{kind}.png'
             Image.new('RGB', (width, 400), color).save(folder.path / file)
             found.append(Picture(file, kind, choice, 'scene.png', f'A {choice} scene, {kind}.', 1.5))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tpa_mmseg.catalog import paper
+from tpa_mmseg.core import Fusion
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.reproduce import EXPERIMENTS, plan, suite_of
 from tpa_mmseg.reproduce.suite import SUITES
@@ -14,6 +15,7 @@ COUNTS = {
     'vfm': 72,
     'components': 3,
     'k': 3,
+    'sensitivity': 3,
     'extractor': 8,
     'composition': 30,
     'bank-size': 3,
@@ -89,3 +91,12 @@ def test_numbers_of_images_are_known_for_all_benchmarks() -> None:
         'ade20k': 2000,
     }
     assert list(suite_of('paper').benchmarks) == list(suite_of('paper').images)
+
+
+def test_sensitivity_varies_one_thing_at_a_time_and_has_the_default_of_each() -> None:
+    settings = plan('sensitivity')[0].settings
+    for setting in settings:
+        changed = setting.fusion, setting.anchors, setting.pool_seed is not None or None
+        assert sum(bool(part) for part in changed) == 1, setting
+    values = {axis: [one.value for one in settings if one.axis == axis] for axis in ('alpha', 'lambda')}
+    assert Fusion().alpha in values['alpha'] and Fusion().lambda_ in values['lambda']

@@ -26,6 +26,9 @@ VARIANTS = {
     Setting('random', 'random', anchors={'random': True}): ['model.anchors.random=True'],
     Setting('image', 'image', bank_scope='image'): ['model.bank_scope=image'],
     Setting('half', 'half', fraction=0.5): ['custom_hooks.0.pool.size=2'],
+    Setting('alpha', 'alpha', fusion={'alpha': 0.1}): ['model.fusion.alpha=0.1'],
+    Setting('lambda', 'lambda', fusion={'lambda_': 20.0}): ['model.fusion.lambda_=20.0'],
+    Setting('seed', 'seed', pool_seed=3): ['custom_hooks.0.pool.seed=3'],
     # Centering changes labels only where a class has no prototype, as with the smaller pool.
     Setting('raw', 'raw', fusion={'center': False}, fraction=0.5): [
         'custom_hooks.0.pool.size=2',
@@ -73,7 +76,8 @@ def test_host_sees_every_image_once_however_many_variants(tmp_path: Path, monkey
     use(demo_suite(tmp_path, count=5, pool=2), monkeypatch)
     run = Run('k', 'demo', ROW, 'dusk', settings=tuple(VARIANTS))
     measure(run, RunFolder(tmp_path / 'run'))
-    assert len(seen) == 5 + 2
+    # Two images of the pool, and those that a pool of another seed has beside them.
+    assert 5 + 2 <= len(seen) <= 5 + 4
 
 
 def test_another_encoder_makes_another_bank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ POOL_SHARES = (
     Setting('full', f'{DEFAULT_SIZE} images'),
 )
 OVERLAPS = tuple(
-    Setting(key, f'{key.capitalize()} label overlap', pool=key, axis='Label overlap, %')
+    Setting(key, f'{key.capitalize()} label overlap', pool=key, axis='label overlap, %')
     for key in ('high', 'random', 'low')
 )
 #: What the method leaves open beside k; each axis holds the default.
@@ -45,7 +45,7 @@ SENSITIVITY = (
         for weight in (1.0, 2.5, 5.0, 10.0, 20.0)
     ),
     *(
-        Setting(f'seed-{seed}', f'Pool drawn with seed {seed}', pool_seed=seed, axis='Seed of the pool', value=seed)
+        Setting(f'seed-{seed}', f'Pool drawn with seed {seed}', pool_seed=seed, axis='seed of the pool', value=seed)
         for seed in range(5)
     ),
 )

@@ -49,6 +49,7 @@ def cells(views: Iterable[RunView], tolerance: float = TOLERANCE) -> pd.DataFram
     """
     rows = [row for view in views if EXPERIMENTS[view.run.experiment].scored for row in _cells_of(view)]
     frame = pd.DataFrame(rows, columns=_CELLS).astype({name: float for name in ('value', 'ours', 'paper')})
+    frame['axis'] = frame['axis'].fillna('')
     frame['difference'] = (frame.ours - frame.paper).round(2)
     frame['outside'] = frame.difference.abs() > tolerance
     return frame

@@ -8,12 +8,8 @@ from dataclasses import dataclass
 import altair as alt
 import pandas as pd
 
-_WIDTH, _HEIGHT = 420, 260
 _FORMATS = {'gain': '+.2f', 'host_iou': '.1f', 'tpa_iou': '.1f', 'share': '.0f', 'support': ',.0f', 'median': '.3g'}
 _TITLES = {'host_iou': 'Host IoU', 'tpa_iou': 'TPA IoU', 'at_least': 'At least', 'source': 'Seen by'}
-_CHANGE = alt.Color(
-    'change:N', title=None, scale=alt.Scale(domain=['gains', 'loses'], range=['#2a9d62', '#d1495b']), legend=None
-)
 
 
 @dataclass(frozen=True)
@@ -32,92 +28,58 @@ class Figure:
         return {**spec, 'width': 'container', 'autosize': {'type': 'fit-x', 'contains': 'padding'}}
 
 
-def _hover(*names: str) -> list[alt.Tooltip]:
+def hover(*names: str) -> list[alt.Tooltip]:
     return [
         alt.Tooltip(name, title=_TITLES.get(name, name.replace('_', ' ').capitalize()), format=_FORMATS.get(name, ''))
         for name in names
     ]
 
 
-def _zero() -> alt.Chart:
-    return alt.Chart(pd.DataFrame({'zero': [0.0]})).mark_rule(strokeDash=[2, 3], opacity=0.6).encode(y='zero:Q')
+def axes(x: str, title: str, y: str, y_title: str, log: bool = False, **y_scale) -> dict:
+    """Axes that leave room for marks at their ends; powers alone on a logarithmic one."""
+    scale = alt.Scale(type='log', nice=False, padding=14) if log else alt.Scale(zero=False, nice=False, padding=14)
+    axis = alt.Axis(grid=False, format='~s', tickCount=5) if log else alt.Axis(tickCount=6)
+    y_scale = alt.Scale(**y_scale) if y_scale else alt.Scale(zero=True, nice=False, padding=12)
+    return {
+        'x': alt.X(f'{x}:Q', title=title, scale=scale, axis=axis),
+        'y': alt.Y(f'{y}:Q', title=y_title, scale=y_scale),
+    }
 
 
-def _finish(*layers: alt.Chart) -> alt.Chart:
-    return alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT)
+def finish(*layers: alt.Chart, zero: bool = False) -> alt.Chart:
+    """Layers in the size of all figures, over a line at zero."""
+    line = alt.Chart(pd.DataFrame({'zero': [0.0]})).mark_rule(strokeDash=[2, 3]).encode(y='zero:Q')
+    return alt.layer(*([line] if zero else []), *layers).properties(width=420, height=260)
+
+
+def _dashed(column: str, solid: str, broken: str) -> alt.StrokeDash:
+    scale = alt.Scale(domain=[solid, broken], range=[[1, 0], [5, 4]])
+    legend = alt.Legend(symbolType='stroke', symbolStrokeColor='#8a94a3', symbolStrokeWidth=2, symbolSize=250)
+    return alt.StrokeDash(f'{column}:N', title=None, scale=scale, legend=legend)
 
 
 def gain_figures(cells: pd.DataFrame) -> Iterator[Figure]:
     """Gain against every axis of an experiment: a line for each benchmark, broken where it is the paper's."""
-    gains = cells[(cells.quantity == 'gain') & (cells.axis.fillna('') != '') & cells.value.notna()]
+    gains = cells[(cells.quantity == 'gain') & cells.axis.ne('') & cells.value.notna()]
     for axis, found in gains.groupby('axis', sort=False):
-        lines = found.melt(
-            ['benchmark', 'title', 'value'], ['ours', 'paper'], var_name='source', value_name='gain'
-        ).dropna()
-        if not (lines.source == 'ours').any():
+        names = ['benchmark', 'title', 'value']
+        lines = found.melt(names, ['ours', 'paper'], var_name='source', value_name='gain').dropna()
+        if not lines.source.eq('ours').any():
             continue
         lines['value'] *= 100 if axis.endswith('%') else 1
-        dash = alt.StrokeDash('source:N', title=None, scale=alt.Scale(domain=['ours', 'paper'], range=[[1, 0], [5, 4]]))
         chart = alt.Chart(lines).encode(
-            x=alt.X('value:Q', title=axis, scale=alt.Scale(zero=False, nice=False, padding=12)),
-            y=alt.Y('gain:Q', title='Gain in mIoU'),
-            color=alt.Color('benchmark:N', title=None),
-            tooltip=_hover('benchmark', 'title', 'source', 'gain'),
+            **axes('value', axis, 'gain', 'Gain in mIoU'),
+            color=alt.Color('benchmark:N', title=None, sort=None),
+            tooltip=hover('benchmark', 'title', 'source', 'gain'),
         )
-        name = f'{found.experiment.iloc[0]}-{axis.split()[0].lower()}' if gains.axis.nunique() > 1 else None
-        marks = (
-            chart.mark_point(filled=True, size=70)
-            if axis.startswith('Seed')
-            else chart.mark_line(point=alt.OverlayMarkDef(size=55)).encode(strokeDash=dash)
-        )
-        title = axis.removesuffix(', %')
-        caption = f'Gain against {title if title[1:2].isspace() else title[0].lower() + title[1:]}'
-        yield Figure(name or found.experiment.iloc[0], caption, _finish(_zero(), marks))
-
-
-def repetition_figures(frame: pd.DataFrame) -> Iterator[Figure]:
-    """Share of classes that are seen again against the size of the pool, a figure for each benchmark."""
-    for benchmark, found in frame.groupby('benchmark', sort=False):
-        dash = alt.Scale(domain=['labels', 'anchors'], range=[[1, 0], [5, 4]])
-        chart = (
-            alt.Chart(found.assign(at_least='≥ ' + found.at_least.astype(str)))
-            .mark_line(point=alt.OverlayMarkDef(size=45))
-            .encode(
-                x=alt.X('images:Q', title='Images in the pool', scale=alt.Scale(type='log')),
-                y=alt.Y('share:Q', title='Classes, %', scale=alt.Scale(domain=[0, 100])),
-                color=alt.Color('at_least:N', title='Images', sort=None),
-                strokeDash=alt.StrokeDash('source:N', title='Seen by', scale=dash),
-                tooltip=_hover('source', 'at_least', 'images', 'share'),
-            )
-        )
-        yield Figure(f'repetition-{slug(benchmark)}', f'{benchmark}: classes seen again', _finish(chart))
-
-
-def class_figures(frame: pd.DataFrame) -> Iterator[Figure]:
-    """Gain of each class against how well the host knew it and how many pixels it has, for each benchmark."""
-    scored = frame.dropna(subset=['gain', 'host_iou'])
-    scored = scored.assign(change=scored.gain.map(lambda gain: 'gains' if gain >= 0 else 'loses'))
-    for benchmark, found in scored.groupby('benchmark', sort=False):
-        for column, title, kind in (
-            ('host_iou', 'IoU of the host alone', 'linear'),
-            ('support', 'Labeled pixels', 'log'),
-        ):
-            shown = found[found[column] > 0] if kind == 'log' else found
-            if shown.empty:
-                continue
-            chart = (
-                alt.Chart(shown)
-                .mark_circle(size=70, opacity=0.75)
-                .encode(
-                    x=alt.X(f'{column}:Q', title=title, scale=alt.Scale(type=kind, zero=False, nice=False, padding=12)),
-                    y=alt.Y('gain:Q', title='Gain in IoU'),
-                    color=_CHANGE,
-                    tooltip=_hover('class', 'host_iou', 'tpa_iou', 'gain', 'support'),
-                )
-            )
-            caption = f'{benchmark}: gain of each class against {"base IoU" if kind == "linear" else "support"}'
-            name = f'classes-{slug(benchmark)}-{"base" if kind == "linear" else "support"}'
-            yield Figure(name, caption, _finish(_zero(), chart))
+        marks = chart.mark_line(point=alt.OverlayMarkDef(size=55))
+        if axis.startswith('seed'):
+            marks = chart.mark_point(filled=True, size=70)
+        elif lines.source.nunique() > 1:
+            marks = marks.encode(strokeDash=_dashed('source', 'ours', 'paper'))
+        experiment = found.experiment.iloc[0]
+        name = f'{experiment}-{slug(axis)}' if gains.axis.nunique() > 1 else experiment
+        yield Figure(name, f'Gain against {axis.removesuffix(", %")}', finish(marks, zero=True))
 
 
 def cost_figures(frame: pd.DataFrame, steps: Sequence[str]) -> Iterator[Figure]:
@@ -128,13 +90,12 @@ def cost_figures(frame: pd.DataFrame, steps: Sequence[str]) -> Iterator[Figure]:
     chart = alt.Chart(found).encode(
         y=alt.Y('step:N', title=None, sort=list(steps), axis=alt.Axis(labelLimit=220)),
         yOffset=alt.YOffset('backbone:N', sort=None),
-        tooltip=_hover('host', 'backbone', 'step', 'median', 'low', 'high', 'paper'),
+        tooltip=hover('host', 'backbone', 'step', 'median', 'low', 'high', 'paper'),
     )
-    bars = chart.mark_bar().encode(
-        x=alt.X('median:Q', title='Milliseconds per image'), color=alt.Color('backbone:N', title=None, sort=None)
-    )
+    color = alt.Color('backbone:N', title=None, sort=None)
+    bars = chart.mark_bar().encode(x=alt.X('median:Q', title='Milliseconds per image'), color=color)
     spread = chart.mark_rule(strokeWidth=1.5).encode(x='low:Q', x2='high:Q')
-    yield Figure('cost', 'Time of every step: median and quartiles', _finish(bars, spread))
+    yield Figure('cost', 'Time of every step: median and quartiles', finish(bars, spread))
 
 
 def slug(name: str) -> str:

@@ -8,20 +8,23 @@ from dataclasses import dataclass, field
 import altair as alt
 import pandas as pd
 
-from ...catalog import Row, paper
+from ...catalog import paper
 from ...datasets.pool import DEFAULT_SIZE
 from .. import frames
 from ..claims import claims, measured
 from ..folders import RunView, State
 from ..suite import Suite
-from .figures import Figure, slug
+from .figures import Figure, axes, finish, hover, slug
 from .tables import Cell, Table, wide
 
 # A class of fewer test images is rare.
 _RARE = 50
 # Share of the test images at which the paper reads off how much of the gain is reached.
 _EARLY = 'share-0.1'
-_SIZE = {'width': 420, 'height': 260}
+# More names than this do not fit below a figure.
+_NAMES = 40
+_GAIN, _CHANGE = 'Gain in mIoU', 'Change of IoU'
+_COLOR = alt.condition('datum.gain >= 0', alt.value('#2a9d62'), alt.value('#d1495b'))
 _PLACES = alt.Scale(domain=['in the pool', 'not in the pool'], range=['#2a9d62', '#d1495b'])
 
 
@@ -42,28 +45,32 @@ def _variants(views: Iterable[RunView]) -> Iterable[tuple]:
                 yield frames.labels(view.run), view, variant
 
 
-def _growth(frame: pd.DataFrame, x: str, y: str, names: Sequence[str], caption: str) -> Figure:
-    """Lines against the size of the pool, one for each benchmark, with a mark where the pool is the usual one."""
+def _growth(name: str, caption: str, frame: pd.DataFrame, x: tuple[str, str], y: tuple[str, str]) -> Figure:
+    """Lines against the size of the pool, one for each benchmark, with a mark where the pool is the usual one.
+
+    Args:
+        name, caption: Those of the figure.
+        frame: With ``benchmark``, ``setting``, ``images``.
+        x, y: Column and title of each axis.
+    """
     chart = alt.Chart(frame).encode(
-        x=alt.X(f'{x}:Q', title=names[0], scale=alt.Scale(type='log')),
-        y=alt.Y(f'{y}:Q', title=names[1]),
-        color=alt.Color('benchmark:N', title=None),
-        tooltip=[alt.Tooltip(name) for name in ('benchmark', 'title', 'images', y)],
+        **axes(*x, *y, log=True),
+        color=alt.Color('benchmark:N', title=None, sort=None),
+        tooltip=hover('benchmark', 'images', y[0]),
     )
     usual = chart.transform_filter('datum.setting == "full"').mark_point(shape='diamond', size=180, strokeWidth=2)
-    lines = chart.mark_line(point=alt.OverlayMarkDef(size=40))
-    return Figure(f'{slug(caption)}', caption, alt.layer(lines, usual).properties(**_SIZE))
+    return Figure(name, caption, finish(chart.mark_line(point=alt.OverlayMarkDef(size=40)), usual))
 
 
 def bank_sizes(views: Iterable[RunView]) -> pd.DataFrame:
     """Gain and covered classes of every bank of the experiment ``bank-size``; both shares in percent."""
     rows = [
-        (names['benchmark'], one.key, f'{one.bank.images} images', 100 * one.value, one.bank.images, one.gain.mIoU,
+        (names['benchmark'], one.key, 100 * one.value, one.bank.images, one.gain.mIoU,
          100 * one.bank.classes_covered / one.bank.num_classes)
         for names, _, one in _variants(views)
         if one.bank is not None and one.value is not None
     ]  # fmt: skip
-    return pd.DataFrame(rows, columns=['benchmark', 'setting', 'title', 'share', 'images', 'gain', 'covered'])
+    return pd.DataFrame(rows, columns=['benchmark', 'setting', 'share', 'images', 'gain', 'covered'])
 
 
 def growth(views: Sequence[RunView]) -> Findings:
@@ -77,12 +84,12 @@ def growth(views: Sequence[RunView]) -> Findings:
         reached[f'{name} share'] = (100 * reached[name] / reached['share-1']).where(reached['share-1'] > 0)
     titles = ['10 %', f'{DEFAULT_SIZE} images', 'all images']
     columns = ['Benchmark', *(f'Gain at {title}' for title in titles), *(f'{title}: % of all' for title in titles[:2])]
-    share, images = ('Share of the test images, %', 'Gain in mIoU'), ('Images in the bank', 'Gain in mIoU')
+    share, images, gain = ('share', 'Share of the test images, %'), ('images', 'Images in the bank'), ('gain', _GAIN)
     return Findings(
         [Table('bank-size-reached', 'Share of the final gain that is reached', reached.set_axis(columns, axis=1))],
         [
-            _growth(frame, 'share', 'gain', share, 'Gain against the share of the test images'),
-            _growth(frame, 'images', 'gain', images, 'Gain against the number of images'),
+            _growth('bank-size-share', 'Gain against the share of the test images', frame, share, gain),
+            _growth('bank-size-images', 'Gain against the number of images', frame, images, gain),
         ],
         [f'Banks are nested. The diamond is the usual pool of {DEFAULT_SIZE} images (all, where there are fewer).'],
     )
@@ -104,9 +111,9 @@ def repetitions(views: Sequence[RunView], grown: Sequence[RunView]) -> Findings:
     frame = frames.repetition(views)
     found = Findings()
     if curves:
-        twice = frame[frame.at_least == 2].assign(setting='', title=lambda rows: rows.images.astype(str) + ' images')
-        names = 'Images in the pool', 'Classes, %'
-        found.figures.append(_growth(twice, 'images', 'share', names, 'Classes that appear at least twice'))
+        twice = frame[frame.at_least == 2].assign(setting='')
+        pool, share = ('images', 'Images in the pool'), ('share', 'Classes, %')
+        found.figures.append(_growth('repetition', 'Classes that appear at least twice', twice, pool, share))
         expected = pd.DataFrame(
             [
                 (name, f'≥ {times}', curve.expected(int(times), min(DEFAULT_SIZE, max(curve.sizes))), curve.num_classes)
@@ -127,8 +134,8 @@ def repetitions(views: Sequence[RunView], grown: Sequence[RunView]) -> Findings:
         )
     banks = bank_sizes(grown)
     if not banks.empty:
-        names = 'Images in the bank', 'Classes with a prototype, %'
-        found.figures.append(_growth(banks, 'images', 'covered', names, 'Coverage of banks, from anchors'))
+        bank, covered = ('images', 'Images in the bank'), ('covered', 'Classes with a prototype, %')
+        found.figures.append(_growth('coverage', 'Coverage of banks, from anchors', banks, bank, covered))
     return found
 
 
@@ -142,11 +149,11 @@ def _bars(expected: pd.DataFrame) -> Figure:
             xOffset=alt.XOffset('seen:N', sort=order),
             y=alt.Y('expected:Q', title='Expected classes'),
             color=alt.Color('seen:N', title='Images', sort=order),
-            tooltip=['benchmark', 'seen', 'expected', 'classes'],
+            tooltip=hover('benchmark', 'seen', 'expected', 'classes'),
         )
     )
     caption = f'Classes expected in a bank of {DEFAULT_SIZE} images'
-    return Figure('repetition-expected', caption, chart.properties(**_SIZE))
+    return Figure('repetition-expected', caption, finish(chart))
 
 
 def overlaps(views: Sequence[RunView]) -> Findings:
@@ -173,60 +180,58 @@ def overlaps(views: Sequence[RunView]) -> Findings:
             .encode(
                 x=alt.X('pool:N', title='Label overlap', sort=None),
                 xOffset=alt.XOffset('place:N', sort=list(_PLACES.domain)),
-                y=alt.Y('gain:Q', title='Change of IoU'),
+                y=alt.Y('gain:Q', title=_CHANGE),
                 color=alt.Color('place:N', title=None, scale=_PLACES),
-                tooltip=['class', 'pool', 'place', 'host_iou', 'gain'],
+                tooltip=hover('class', 'pool', 'place', 'host_iou', 'gain'),
             )
         )
         caption = f'{benchmark}: change of each class under high, random and low overlap'
-        figures.append(Figure(f'overlap-classes-{slug(benchmark)}', caption, chart.properties(**_SIZE)))
+        figures.append(Figure(f'overlap-classes-{slug(benchmark)}', caption, finish(chart, zero=True)))
     return Findings([Table('overlap-places', 'Classes inside and outside the pool', table)], figures)
 
 
 def class_gains(suite: Suite, views: Sequence[RunView]) -> Findings:
     """Change of IoU against the number of test images with the class, and classes sorted by their base IoU."""
     done = {
-        (view.run.row, view.run.benchmark): view
+        (str(view.run.row), view.run.benchmark): view
         for view in views
         if view.run.experiment == 'main' and view.run.settings and view.state is State.DONE
     }
     found = Findings()
-    for row, benchmark in suite.classes.items():
-        if (Row.of(row), benchmark) in done:
-            frame = frames.classes([done[Row.of(row), benchmark]]).dropna(subset=['gain', 'host_iou'])
-            title = f'{frame.host.iloc[0]} {frame.backbone.iloc[0]}, {frame.benchmark.iloc[0]}'
-            chart = (
-                alt.Chart(frame[frame.images > 0])
-                .mark_circle(size=70, opacity=0.75)
-                .encode(
-                    x=alt.X('images:Q', title='Test images with the class', scale=alt.Scale(type='log', nice=False)),
-                    y=alt.Y('gain:Q', title='Change of IoU'),
-                    tooltip=['class', 'images', 'host_iou', 'tpa_iou', 'gain'],
-                )
-            )
-            name = f'classes-images-{slug(row)}-{slug(benchmark)}'
-            caption = f'{title}: change of each class against its test images'
-            found.figures.append(Figure(name, caption, chart.properties(**_SIZE)))
-            found.notes.append(f'{title}: {_in_numbers(frame)}')
-    for benchmark in suite.benchmarks:
-        if (suite.growth, benchmark) in done:
-            frame = frames.classes([done[suite.growth, benchmark]]).dropna(subset=['gain', 'host_iou'])
-            title = f'{frame.host.iloc[0]} {frame.backbone.iloc[0]}, {frame.benchmark.iloc[0]}'
-            order = frame.sort_values('host_iou')['class'].tolist()
-            chart = (
-                alt.Chart(frame)
-                .mark_bar()
-                .encode(
-                    x=alt.X('class:N', sort=order, title='Classes, from low to high base IoU'),
-                    y=alt.Y('gain:Q', title='Change of IoU'),
-                    color=alt.condition('datum.gain >= 0', alt.value('#2a9d62'), alt.value('#d1495b')),
-                    tooltip=['class', 'host_iou', 'tpa_iou', 'gain'],
-                )
-            )
-            caption = f'{title}: changes of classes, sorted by base IoU'
-            found.figures.append(Figure(f'classes-sorted-{slug(benchmark)}', caption, chart.properties(**_SIZE)))
-            found.notes.append(f'{title}: {_in_numbers(frame)}')
+    sorted_ones = [(str(suite.growth), benchmark) for benchmark in suite.benchmarks]
+    for draw, pairs in ((_against_images, suite.classes.items()), (_by_base, sorted_ones)):
+        for pair in pairs:
+            if pair in done:
+                frame = frames.classes([done[pair]]).dropna(subset=['gain', 'host_iou'])
+                title = f'{frame.host.iloc[0]} {frame.backbone.iloc[0]}, {frame.benchmark.iloc[0]}'
+                found.figures.append(draw(slug('_'.join(pair)), title, frame))
+                found.notes.append(f'{title}: {_in_numbers(frame)}')
+    found.notes = list(dict.fromkeys(found.notes))
     return found
+
+
+def _against_images(name: str, title: str, frame: pd.DataFrame) -> Figure:
+    chart = alt.Chart(frame[frame.images > 0]).mark_circle(size=70, opacity=0.75)
+    chart = chart.encode(
+        **axes('images', 'Test images with the class', 'gain', _CHANGE, log=True),
+        color=_COLOR,
+        tooltip=hover('class', 'images', 'host_iou', 'tpa_iou', 'gain'),
+    )
+    caption = f'{title}: change of each class against its test images'
+    return Figure(f'classes-images-{name}', caption, finish(chart, zero=True))
+
+
+def _by_base(name: str, title: str, frame: pd.DataFrame) -> Figure:
+    order = frame.sort_values('host_iou')['class'].tolist()
+    names = alt.X('class:N', sort=order, title='Classes, from low to high base IoU')
+    chart = alt.Chart(frame).mark_bar()
+    chart = chart.encode(
+        x=names.axis(labels=len(order) <= _NAMES, ticks=False),
+        y=alt.Y('gain:Q', title=_CHANGE),
+        color=_COLOR,
+        tooltip=hover('class', 'host_iou', 'tpa_iou', 'gain'),
+    )
+    return Figure(f'classes-sorted-{name}', f'{title}: changes of classes, sorted by base IoU', finish(chart))
 
 
 def _in_numbers(frame: pd.DataFrame) -> str:
@@ -252,8 +257,8 @@ def claim_table(suite: Suite, views: Sequence[RunView]) -> Table:
         text = '' if printed is None or printed.printed is None else f'{printed.printed:g}'
         numbers = [float('nan') if number is None else number for number in (value, said)]
         rows.append((title[0].upper() + title[1:], Cell(*numbers, digits=digits), cells, text))
-    columns = ['Claim', "Ours, and from the paper's cells", 'Cells of ours', "In the paper's text"]
-    frame = pd.DataFrame(rows, columns=columns)
+    ours_and = "Ours, and from the paper's cells" if theirs else 'Ours'
+    frame = pd.DataFrame(rows, columns=['Claim', ours_and, 'Cells of ours', "In the paper's text"])
     return Table('claims', 'Claims of the text, in points of mIoU', frame if theirs else frame.iloc[:, :3])
 
 

@@ -10,7 +10,7 @@ function draw(plot) {
   const config = {
     background: 'transparent', font: 'system-ui, sans-serif', view: { stroke: null },
     axis: { ...words, gridColor: rule, domainColor: soft, tickColor: soft, labelFlush: true },
-    legend: { ...words, orient: 'top', symbolType: 'circle' }, rule: { color: soft },
+    legend: { ...words, orient: 'top', symbolBaseStrokeColor: soft }, rule: { color: soft },
   };
   plot.spec ??= JSON.parse(plot.firstElementChild.textContent);
   drawn.add(plot);

@@ -219,7 +219,8 @@ def _cost(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
             'one pass of CLIP and one of the encoder, ours that of the whole host and the encoder. Its bank update '
             'and transfer are upper bounds; transfer is that of cached half-precision features from the CPU to the '
             'GPU, which a CPU does not have. Its bank is C x D prototypes in half precision, 32 KB for VOC to 225 KB '
-            'for ADE20K (COCO-Stuff, with more classes, has 256.5 KB); our file has sums in double precision and counts.'
+            'for ADE20K (COCO-Stuff, with more classes, has 256.5 KB); our file has sums in double precision, and '
+            'counts.'
         )
 
 

@@ -56,9 +56,9 @@ class Table:
     numbers: bool = False
 
     def to_html(self) -> str:
-        frame = self.frame.map(_html).rename(columns=_html)
-        kinds = ['sortable' if self.group == 1 else 'grouped', *(['numbers'] if self.numbers else [])]
-        return frame.to_html(index=False, escape=False, border=0, classes=kinds)
+        heads = [_html(name, side == 'r') for name, side in zip(self.frame, self._sides, strict=True)]
+        kinds = ['sortable' if self.group == 1 else 'grouped']
+        return self.frame.map(_html).set_axis(heads, axis=1).to_html(index=False, escape=False, border=0, classes=kinds)
 
     def to_markdown(self) -> str:
         frame = self.frame.map(_markdown).rename(columns=_markdown)
@@ -67,24 +67,18 @@ class Table:
     def to_latex(self) -> str:
         """With the rules of booktabs."""
         frame = self.frame.map(_latex).rename(columns=_latex)
-        label, columns = f'tab:{self.name}', self._sides
-        return frame.to_latex(
-            index=False, escape=False, caption=_latex(self.caption), label=label, column_format=columns
-        )
+        names = {'caption': _latex(self.caption), 'label': f'tab:{self.name}', 'column_format': self._sides}
+        return frame.to_latex(index=False, escape=False, **names)
 
     def to_csv(self) -> str:
         """Numbers are not rounded, and stay numbers."""
-        frame = self.frame.map(_plain)
-        return frame.rename(columns=_plain).to_csv(index=False)
+        return self.frame.map(_plain).rename(columns=_plain).to_csv(index=False)
 
     @property
     def _sides(self) -> str:
         """Names to the left, numbers to the right."""
-        return ''.join('l' if self.frame[column].map(_is_name).all() else 'r' for column in self.frame)
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str)
+        names = self.frame.map(lambda value: isinstance(value, str)).all()
+        return ''.join('l' if name else 'r' for name in names)
 
 
 def _number(value: float, digits: int, signed: bool) -> str:
@@ -114,9 +108,9 @@ def _cell_text(cell: Cell) -> str:
     return ' '.join(filter(None, (ours, f'({paper})' if paper else '', mark, cell.note)))
 
 
-def _html(value: object) -> str:
+def _html(value: object, right: bool = False) -> str:
     if not isinstance(value, Cell):
-        kind = '' if isinstance(value, str) else ' class="n"'
+        kind = '' if isinstance(value, str) and not right else ' class="n"'
         return f'<span{kind}>{escape(_text(value))}</span>'
     ours, paper, mark = _parts(value)
     kind = 'n out' if mark else 'n missing' if pd.isna(value.ours) else 'n'
