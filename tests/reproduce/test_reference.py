@@ -30,7 +30,7 @@ def run(experiment: str, name: str):
         ('extractor', 'naclip_vit-b16_cityscapes', 'mae', Reference(38.3, None, 2.6)),
         ('composition', 'proxyclip-fsa_vit-b16_voc21', 'full', Reference(63.7, 65.4, 1.7)),
         ('composition', 'naclip-224-mlmp_vit-l14_voc20', 'full', Reference(83.8, 86.5, 2.7)),
-        ('bank-size', 'trident_vit-b16_voc21', 'pool-0.5', Reference(67.1, None, None)),
+        ('bank-size', 'trident_vit-b16_voc21', 'share-0.5', Reference(67.1, None, None)),
         ('overlap', 'naclip_vit-b16_voc21', 'high', Reference()),
     ],
 )
