@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..datasets.pool import DEFAULT_SIZE
 from ..errors import TPAError
@@ -18,38 +18,27 @@ COMPONENTS = (
     Setting('no-centering', 'No centering (raw cosine fusion)', fusion={'center': False}),
     Setting('full', 'TPA (full)'),
 )
-THRESHOLDS = tuple(
-    Setting(f'k-{k:g}', f'k = {k:g}', anchors={'k': k}, axis='k in tau = k / C', value=k)
-    for k in (1.0, 1.5, 2.0, 2.5, 3.0)
+
+
+def _points(name: str, axis: str, values: Sequence[float], change: Callable[[float], dict]) -> tuple[Setting, ...]:
+    """Settings along an axis. Args: change: what a value changes of a :class:`Setting`."""
+    return tuple(Setting(f'{name}-{x:g}', f'{name} = {x:g}', axis=axis, value=x, **change(x)) for x in values)
+
+
+THRESHOLDS = _points('k', 'k in tau = k / C', (1.0, 1.5, 2.0, 2.5, 3.0), lambda k: {'anchors': {'k': k}})
+#: What the method leaves open beside k; each axis holds the default.
+SENSITIVITY = (
+    *_points('alpha', 'alpha', (0.0, 0.25, 0.5, 0.75, 0.9), lambda alpha: {'fusion': {'alpha': alpha}}),
+    *_points('lambda', 'lambda', (1.0, 2.5, 5.0, 10.0, 20.0), lambda weight: {'fusion': {'lambda_': weight}}),
+    *_points('seed', 'seed of the pool', range(5), lambda seed: {'pool_seed': seed}),
 )
 POOL_SHARES = tuple(
-    Setting(
-        'full' if share == 1 else f'pool-{share:g}',
-        f'{100 * share:g} % of the pool',
-        fraction=share,
-        axis='share of the pool, %',
-        value=share,
-    )
-    for share in (0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
+    replace(point, key='full' if point.value == 1 else point.key, title=f'{100 * point.value:g} % of the pool')
+    for point in _points('pool', 'share of the pool, %', (0.05, 0.1, 0.25, 0.5, 0.75, 1.0), lambda x: {'fraction': x})
 )
 OVERLAPS = tuple(
     Setting(key, f'{key.capitalize()} label overlap', pool=key, axis='label overlap, %')
     for key in ('high', 'random', 'low')
-)
-#: What the method leaves open beside k; each axis holds the default.
-SENSITIVITY = (
-    *(
-        Setting(f'alpha-{alpha:g}', f'alpha = {alpha:g}', fusion={'alpha': alpha}, axis='alpha', value=alpha)
-        for alpha in (0.0, 0.25, 0.5, 0.75, 0.9)
-    ),
-    *(
-        Setting(f'lambda-{weight:g}', f'lambda = {weight:g}', fusion={'lambda_': weight}, axis='lambda', value=weight)
-        for weight in (1.0, 2.5, 5.0, 10.0, 20.0)
-    ),
-    *(
-        Setting(f'seed-{seed}', f'Pool drawn with seed {seed}', pool_seed=seed, axis='seed of the pool', value=seed)
-        for seed in range(5)
-    ),
 )
 #: Images that the experiment ``cost`` measures, after others that warm up; images that ``pictures`` chooses from.
 COST_WARM_UP, COST_MEASURED, PICTURES_LOOKED_AT = 3, 30, 200

@@ -1,4 +1,4 @@
-"""Where runs live and what has become of them. Code that reads results starts with :func:`collect`.
+"""Where runs live and what has become of them. Code that reads results starts with :class:`~.sources.Source`.
 
 <work dir>/<suite>/<experiment>/<run>/
     config.py         the config that was run, complete
@@ -13,7 +13,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import Enum
@@ -23,7 +22,6 @@ from filelock import FileLock
 
 from ..errors import TPAError
 from ..io import write_json
-from .experiments import EXPERIMENTS, plan
 from .results import RunResult
 from .runs import Run
 
@@ -139,16 +137,3 @@ def view(run: Run, work_dir: Path) -> RunView:
     if progress.error is not None:
         return RunView(run, folder, State.FAILED, error=progress.error)
     return RunView(run, folder, State.RUNNING if folder.locked() else State.INTERRUPTED)
-
-
-def collect(
-    suite: str = 'paper', work_dir: Path = WORK_DIR, experiments: Sequence[str] = tuple(EXPERIMENTS)
-) -> list[RunView]:
-    """Returns all runs of some experiments in the order of the paper, including those that have not run yet.
-
-    Args:
-        suite: ``'paper'`` or ``'miniature'``.
-        work_dir: Folder of all runs.
-        experiments: Names of experiments.
-    """
-    return [view(run, work_dir) for name in experiments for run in plan(name, suite)]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pandas as pd
+import yaml
 
 from ...catalog import paper
 from .. import frames
@@ -21,22 +23,9 @@ from .tables import Cell, Table, wide
 _NAMED = 5
 # Experiments that score TPA as the config has it, so that any of them can tell about classes; the best source first.
 _CLASS_SOURCES = ('main', 'components', 'bank-size')
-_STEPS = {
-    'clip': 'CLIP',
-    'host': 'Whole host',
-    'encoder': 'Encoder',
-    'total': 'Host + encoder',
-    'bank_encoder_pass': 'Encoder for the bank',
-    'bank_update': 'Bank update',
-    'feature_transfer': 'Transfer of features',
-    'lookup': 'Lookup',
-}
-_SIZES = {'bank_mb': 'Bank, MB', 'cache_mb_per_image': 'Cache, MB per image'}
-_ROWS = {'base': '', 'tpa': '+ TPA', 'gain': 'gain'}
-_NUMBERS = {
-    **{name: name.capitalize() for name in ('host', 'backbone', 'benchmark', 'state')},
-    **{'title': 'Setting', 'quantity': 'Number', 'ours': 'Ours', 'paper': 'Paper', 'difference': 'Difference'},
-}
+#: What the report calls things.
+WORDS = yaml.safe_load((Path(__file__).parent / 'words.yaml').read_text(encoding='utf-8'))
+_STEPS, _NUMBERS, _ROWS = WORDS['steps'], WORDS['numbers'], WORDS['rows']
 
 
 @dataclass
@@ -81,6 +70,8 @@ def build_sections(suite: Suite, views: list[RunView], cells: pd.DataFrame) -> l
             continue
         section = _start(name, experiment.title, experiment.about, mine)
         _FILL.get(name, _variants)(section, mine, cells[cells.experiment == name])
+        section.notes += WORDS['notes'].get(name, [])
+        section.notes += WORDS['notes beside the paper'].get(name, []) if suite.name == 'paper' else []
         sections.append(section)
         if name == 'main':
             sections.append(_classes(suite, views))
@@ -137,11 +128,6 @@ def _overlap(section: Section, views: list[RunView], cells: pd.DataFrame) -> Non
     frame = frames.overlap(views)
     names = ['Benchmark', 'Pool', 'Overlap, %', 'Classes shared, %', 'Pool images']
     section.tables.append(Table('overlap-pools', 'The pools', frame.set_axis(names, axis=1), numbers=True))
-    section.notes.append(
-        'Labels were used only to make these splits: to choose which images are in a pool. The banks are made from the '
-        'images alone, and no image of a pool is evaluated. The evaluation images are the same for all pools, but only '
-        'a part of the test set, so that their mIoU differs from that of the main table.'
-    )
 
 
 def _repetition(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
@@ -149,14 +135,10 @@ def _repetition(section: Section, views: list[RunView], cells: pd.DataFrame) -> 
     names = ['Benchmark', 'Seen by', 'Images', 'At least', 'Classes, %']
     section.tables = [Table('repetition', 'All numbers', frame.set_axis(names, axis=1), numbers=True)]
     section.figures = list(repetition_figures(frame))
-    section.notes.append(
-        'By labels (solid): a class is seen in an image when the truth has it; labels are used for this statistic '
-        'only. By anchors (broken): when the host finds enough anchors of it, which needs no label.'
-    )
 
 
 def _cost(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
-    frame, titles = frames.cost(views), _STEPS | _SIZES
+    frame, titles = frames.cost(views), _STEPS | WORDS['sizes']
     rows = []
     for (host, backbone), found in frame.groupby(['host', 'backbone'], sort=False):
         steps = {row.step: Cell(row.median, row.paper, digits=2) for row in found.itertuples()}
@@ -173,19 +155,10 @@ def _cost(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
             size = ' × '.join(map(str, cost.image_size))
             name = ' '.join((frames.labels(view.run)['host'], frames.labels(view.run)['backbone']))
             section.notes.append(f'{name}: {cost.device}, images of {size} (median), {cost.num_classes} classes.')
-    if frame.paper.notna().any():
-        section.notes.append(
-            "The paper's times are of an A100: beside those of another device they say little. Its total is that of "
-            'one pass of CLIP and one of the encoder, ours that of the whole host and the encoder. Its bank update '
-            'and transfer are upper bounds.'
-        )
 
 
 def _pictures(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
     section.albums = albums(views)
-    section.notes.append(
-        'Green: corrected by TPA. Red: broken by it. Light gray: right with and without it. Dark gray: wrong in both.'
-    )
 
 
 def _classes(suite: Suite, views: list[RunView]) -> Section:
