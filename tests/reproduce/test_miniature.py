@@ -8,13 +8,12 @@ import pytest
 
 from tests.helpers.world import run_in_process
 from tpa_mmseg.launch.execute import execute
-from tpa_mmseg.reproduce import EXPERIMENTS, State, collect, plan
+from tpa_mmseg.reproduce import EXPERIMENTS, Source, State, plan
 from tpa_mmseg.reproduce.report import write_report
 from tpa_mmseg.reproduce.report.build import build_report
 from tpa_mmseg.reproduce.report.sections import Section
 from tpa_mmseg.reproduce.report.tables import Cell
 from tpa_mmseg.reproduce.run import RunTask
-from tpa_mmseg.reproduce.sources import Source
 
 OPTIONS = {'test_dataloader.dataset.size': 4, 'custom_hooks.0.pool.size': 2}
 #: What is enough of the experiments that have many runs.
@@ -23,6 +22,8 @@ PARTS = {
     'composition': {'backbones': ('mini-b8',)},
     'repetition': {'benchmarks': ('miniature',)},
     'cost': {'backbones': ('mini-b8',)},
+    'pictures': {'hosts': ('naclip',)},
+    'bank-size': {'benchmarks': ('miniature',)},
 }
 FIGURES = ('classes', 'k', 'sensitivity', 'bank-size', 'repetition', 'overlap', 'cost')
 
@@ -46,12 +47,13 @@ def numbers(section: Section) -> list[float]:
 @pytest.mark.slow
 def test_every_experiment_has_its_numbers_in_the_report(work_dir: Path) -> None:
     (part,) = build_report(Source(work_dir), ['miniature'], 1.5).parts
-    assert [section.name for section in part.sections] == ['main', 'classes', *list(EXPERIMENTS)[1:]]
+    assert [section.name for section in part.sections] == ['claims', 'main', 'classes', *list(EXPERIMENTS)[1:]]
     for section in part.sections:
         assert section.started and not section.failures, section
-        assert section.albums if section.name == 'pictures' else numbers(section), section.name
+        assert section.albums if section.name in ('pictures', 'anchors') else numbers(section), section.name
         assert bool(section.figures) == (section.name in FIGURES), section.name
-        assert 'Not made with the number of images that is planned' in section.notes[0], section.name
+        if section.name != 'claims':
+            assert 'Not made with the number of images that is planned' in section.notes[0], section.name
 
 
 @pytest.mark.slow
@@ -63,18 +65,18 @@ def test_report_of_every_experiment_can_be_written(work_dir: Path) -> None:
 
 @pytest.mark.slow
 def test_results_say_what_they_were_made_with(work_dir: Path) -> None:
-    for view in collect('miniature', work_dir, ['sensitivity', 'k']):
+    for view in Source(work_dir).views('miniature', ['sensitivity', 'k']):
         origin = view.result.provenance
         assert {'host', 'encoder'} <= set(origin.weights) and origin.data and origin.seeds['pool'] == 0
         assert set(origin.banks) == {setting.key for setting in view.run.settings}
         assert 'TPASegmentor' in origin.config and origin.precision
-    sensitivity = next(iter(collect('miniature', work_dir, ['sensitivity']))).result.provenance.banks
+    sensitivity = next(iter(Source(work_dir).views('miniature', ['sensitivity']))).result.provenance.banks
     assert sensitivity['alpha-0'] == sensitivity['lambda-20'] == sensitivity['seed-0'] != sensitivity['seed-1']
 
 
 @pytest.mark.slow
 def test_costs_are_measured_step_by_step(work_dir: Path) -> None:
-    (view,) = (view for view in collect('miniature', work_dir, ['cost']) if view.state is State.DONE)
+    (view,) = (view for view in Source(work_dir).views('miniature', ['cost']) if view.state is State.DONE)
     cost = view.result.cost
     assert all(0 < timing.low <= timing.median <= timing.high for timing in cost.columns.values())
     assert cost.columns['total'].median >= cost.columns['host'].median
@@ -87,7 +89,7 @@ def test_costs_are_measured_when_nothing_else_of_the_command_runs(tmp_path: Path
     settings = [f'{key}={value}' for key, value in OPTIONS.items()]
     options = '--suite', 'miniature', '--backbone', 'mini-b8', '--processes', '2', '--work-dir', tmp_path
     run_in_process('reproduce', 'run', 'cost', 'k', *options, '--cfg-options', *settings)
-    cost, k = (view for view in collect('miniature', tmp_path, ['cost', 'k']) if view.state is State.DONE)
+    cost, k = (view for view in Source(tmp_path).views('miniature', ['cost', 'k']) if view.state is State.DONE)
     # The config is the first file that a run writes.
     assert cost.folder.config.stat().st_mtime >= k.folder.results.stat().st_mtime
     for one in (cost, k):

@@ -18,9 +18,19 @@ COMPONENTS = (
     Setting('no-centering', 'No centering (raw cosine fusion)', fusion={'center': False}),
     Setting('full', 'TPA (full)'),
 )
-THRESHOLDS = tuple(
-    Setting(f'k-{k:g}', f'k = {k:g}', anchors={'k': k}, axis='k in tau = k / C', value=k)
-    for k in (1.0, 1.5, 2.0, 2.5, 3.0)
+
+
+def _points(name: str, axis: str, values: Sequence[float], change: Callable[[float], dict]) -> tuple[Setting, ...]:
+    """Settings along an axis. Args: change: what a value changes of a :class:`Setting`."""
+    return tuple(Setting(f'{name}-{x:g}', f'{name} = {x:g}', axis=axis, value=x, **change(x)) for x in values)
+
+
+THRESHOLDS = _points('k', 'k in tau = k / C', (1.0, 1.5, 2.0, 2.5, 3.0), lambda k: {'anchors': {'k': k}})
+#: What the method leaves open beside k; each axis holds the default.
+SENSITIVITY = (
+    *_points('alpha', 'alpha', (0.0, 0.25, 0.5, 0.75, 0.9), lambda alpha: {'fusion': {'alpha': alpha}}),
+    *_points('lambda', 'lambda', (1.0, 2.5, 5.0, 10.0, 20.0), lambda weight: {'fusion': {'lambda_': weight}}),
+    *_points('seed', 'seed of the pool', range(5), lambda seed: {'pool_seed': seed}),
 )
 #: Shares of the test images that banks are made of, and the config's own pool of 100.
 POOL_SHARES = (
@@ -33,21 +43,6 @@ POOL_SHARES = (
 OVERLAPS = tuple(
     Setting(key, f'{key.capitalize()} label overlap', pool=key, axis='label overlap, %')
     for key in ('high', 'random', 'low')
-)
-#: What the method leaves open beside k; each axis holds the default.
-SENSITIVITY = (
-    *(
-        Setting(f'alpha-{alpha:g}', f'alpha = {alpha:g}', fusion={'alpha': alpha}, axis='alpha', value=alpha)
-        for alpha in (0.0, 0.25, 0.5, 0.75, 0.9)
-    ),
-    *(
-        Setting(f'lambda-{weight:g}', f'lambda = {weight:g}', fusion={'lambda_': weight}, axis='lambda', value=weight)
-        for weight in (1.0, 2.5, 5.0, 10.0, 20.0)
-    ),
-    *(
-        Setting(f'seed-{seed}', f'Pool drawn with seed {seed}', pool_seed=seed, axis='seed of the pool', value=seed)
-        for seed in range(5)
-    ),
 )
 #: Images that the experiment ``cost`` measures, after others that warm up; pool images that ``anchors`` chooses from.
 COST_WARM_UP, COST_MEASURED, ANCHORS_LOOKED_AT = 3, 30, 20

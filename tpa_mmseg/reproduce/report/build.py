@@ -14,21 +14,11 @@ from .. import frames
 from ..folders import RunView, State
 from ..sources import Source
 from ..suite import SUITES
-from .sections import Section, build_sections
+from .sections import WORDS, Section, build_sections
 from .tables import Table
 
-_INCOMPARABLE = (
-    'These numbers are of a small painted world and tiny networks made for it. They show that every experiment runs '
-    "from end to end, and what TPA does there. They are not the paper's benchmarks: no number of the paper stands "
-    'beside them, and none may be put there.'
-)
 #: Verdicts on the rows of the paper, in the order of the summary, and what they mean.
-VERDICTS = {
-    'agrees': 'rows agree with the paper',
-    'differs': 'rows do not',
-    'incomplete': 'rows have run in part',
-    'not run': 'rows have not run',
-}
+VERDICTS: dict[str, str] = WORDS['verdicts']
 
 
 @dataclass(frozen=True)
@@ -85,7 +75,7 @@ def _part(name: str, views: list[RunView], tolerance: float) -> Part:
     cells, comparable = frames.cells(views, tolerance), name == 'paper'
     rows = frames.verdicts(cells)
     counts = {verdict: int((rows.verdict == verdict).sum()) for verdict in VERDICTS} if comparable else {}
-    notes = [_comparison(cells, tolerance)] if comparable else [_INCOMPARABLE]
+    notes = [_comparison(cells, tolerance)] if comparable else [WORDS['incomparable']]
     sections = build_sections(SUITES[name], views, cells)
     return Part(name, SUITES[name].title, comparable, notes + _origins(views), counts, _differing(rows), sections)
 

@@ -91,7 +91,6 @@ def growth(views: Sequence[RunView]) -> Findings:
             _growth('bank-size-share', 'Gain against the share of the test images', frame, share, gain),
             _growth('bank-size-images', 'Gain against the number of images', frame, images, gain),
         ],
-        [f'Banks are nested. The diamond is the usual pool of {DEFAULT_SIZE} images (all, where there are fewer).'],
     )
 
 
@@ -127,11 +126,6 @@ def repetitions(views: Sequence[RunView], grown: Sequence[RunView]) -> Findings:
         table = table[['benchmark', 'classes', *dict.fromkeys(expected.seen)]]
         table.columns = ['Benchmark', 'Classes', *dict.fromkeys(expected.seen)]
         found.tables.append(Table('repetition-expected', f'Expected classes in {DEFAULT_SIZE} images', table))
-        found.notes.append(
-            f'By labels, without any network: means over {curves[0][1].draws} seeded draws of pools from the test '
-            'images. Labels are used for this statistic only. Coverage is that of the banks of the experiment '
-            'bank-size: classes that have a prototype, from anchors, without a label.'
-        )
     banks = bank_sizes(grown)
     if not banks.empty:
         bank, covered = ('images', 'Images in the bank'), ('covered', 'Classes with a prototype, %')

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pandas as pd
+import yaml
 
 from ...catalog import paper
 from .. import frames
@@ -22,26 +24,9 @@ from .tables import Cell, Table, wide
 _NAMED = 5
 # Experiments that score TPA as the config has it, so that any of them can tell about classes; the best source first.
 _CLASS_SOURCES = ('main', 'components', 'bank-size')
-_STEPS = {
-    'clip': 'CLIP',
-    'host': 'Whole host',
-    'encoder': 'Encoder',
-    'total': 'Host + encoder',
-    'bank_encoder_pass': 'Encoder for the bank',
-    'bank_update': 'Bank update',
-    'feature_transfer': 'Transfer of features',
-    'lookup': 'Lookup',
-}
-_SIZES = {
-    'prototypes_kb': 'Prototypes in half precision, KB',
-    'bank_mb': 'File of the bank, MB',
-    'cache_mb_per_image': 'Cache, MB per image',
-}
-_ROWS = {'base': '', 'tpa': '+ TPA', 'gain': 'gain'}
-_NUMBERS = {
-    **{name: name.capitalize() for name in ('host', 'backbone', 'benchmark', 'state')},
-    **{'title': 'Setting', 'quantity': 'Number', 'ours': 'Ours', 'paper': 'Paper', 'difference': 'Difference'},
-}
+#: What the report calls things.
+WORDS = yaml.safe_load((Path(__file__).parent / 'words.yaml').read_text(encoding='utf-8'))
+_STEPS, _NUMBERS, _ROWS = WORDS['steps'], WORDS['numbers'], WORDS['rows']
 
 
 @dataclass
@@ -86,7 +71,9 @@ def build_sections(suite: Suite, views: list[RunView], cells: pd.DataFrame) -> l
             continue
         section = _start(name, experiment.title, experiment.about, mine)
         _FILL.get(name, _variants)(section, mine, cells[cells.experiment == name])
-        _add(section, _found(suite, section, mine, views))
+        _add(section, _FINDINGS[name](mine, views) if name in _FINDINGS else Findings())
+        section.notes += WORDS['notes'].get(name, [])
+        section.notes += WORDS['notes beside the paper'].get(name, []) if suite.name == 'paper' else []
         sections.append(section)
         if name == 'main':
             sections.append(_classes(suite, views))
@@ -113,26 +100,11 @@ def _add(section: Section, found: Findings) -> None:
     section.notes += found.notes
 
 
-def _found(suite: Suite, section: Section, mine: list[RunView], views: list[RunView]) -> Findings:
-    """What the paper shows beside the table of an experiment."""
-    if section.name == 'bank-size':
-        return growth(mine)
-    if section.name == 'repetition':
-        return repetitions(mine, [view for view in views if view.run.experiment == 'bank-size'])
-    if section.name == 'overlap':
-        return overlaps(mine)
-    return Findings()
-
-
 def _claims(suite: Suite, views: list[RunView]) -> Section:
     tables = [view for view in views if view.run.experiment in ('main', 'vfm', 'composition')]
     section = _start('claims', 'Claims of the text', "what the paper's text says about its tables", tables)
     section.failures, section.tables = [], [claim_table(suite, tables)]
-    section.notes = [
-        'Means are means of rows, and a row is the mean of the benchmarks that both numbers have. A row of another '
-        'method counts where it, its host and TPA have run. Attention hosts are SCLIP, ClearCLIP and NACLIP, VFM hosts '
-        'ProxyCLIP and Trident.'
-    ]
+    section.notes = WORDS['notes']['claims']
     return section
 
 
@@ -150,11 +122,6 @@ def _hosts(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
     _note_averages(section, cells)
     if cells.paper.notna().any():
         section.notes.append(paper.about_base_rows())
-        if section.name == 'main':
-            section.notes.append(
-                "The paper's row of NACLIP + MLMP is no measurement of this protocol: it is its base row plus the "
-                "differences of MLMP's own protocol at 224 pixels, to 0.1. Ours is measured."
-            )
 
 
 def _variants(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
@@ -181,11 +148,6 @@ def _overlap(section: Section, views: list[RunView], cells: pd.DataFrame) -> Non
     frame = frames.overlap(views)
     names = ['Benchmark', 'Pool', 'Overlap, %', 'Classes shared, %', 'Pool images']
     section.tables.append(Table('overlap-pools', 'The pools', frame.set_axis(names, axis=1), numbers=True))
-    section.notes.append(
-        'Labels were used only to make these splits: to choose which images are in a pool. The banks are made from the '
-        'images alone, and no image of a pool is evaluated. The evaluation images are the same for all pools, but only '
-        'a part of the test set, so that their mIoU differs from that of the main table.'
-    )
 
 
 def _repetition(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
@@ -195,7 +157,7 @@ def _repetition(section: Section, views: list[RunView], cells: pd.DataFrame) -> 
 
 
 def _cost(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
-    frame, titles = frames.cost(views), _STEPS | _SIZES
+    frame, titles = frames.cost(views), _STEPS | WORDS['sizes']
     rows = []
     for names, found in frame.groupby(['host', 'backbone', 'benchmark'], sort=False):
         steps = {row.step: Cell(row.median, row.paper, digits=2) for row in found.itertuples()}
@@ -213,25 +175,9 @@ def _cost(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
             size = ' × '.join(map(str, cost.image_size))
             name = ' '.join(frames.labels(view.run)[part] for part in ('host', 'backbone', 'benchmark'))
             section.notes.append(f'{name}: {cost.device}, images of {size} (median), {cost.num_classes} classes.')
-    if frame.paper.notna().any():
-        section.notes.append(
-            "The paper's times are of an A100: beside those of another device they say little. Its total is that of "
-            'one pass of CLIP and one of the encoder, ours that of the whole host and the encoder. Its bank update '
-            'and transfer are upper bounds; transfer is that of cached half-precision features from the CPU to the '
-            'GPU, which a CPU does not have. Its bank is C x D prototypes in half precision, 32 KB for VOC to 225 KB '
-            'for ADE20K (COCO-Stuff, with more classes, has 256.5 KB); our file has sums in double precision, and '
-            'counts.'
-        )
 
 
 def _pictures(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
-    section.albums = albums(views)
-    section.notes.append(
-        'Green: corrected by TPA. Red: broken by it. Light gray: right with and without it. Dark gray: wrong in both.'
-    )
-
-
-def _anchors(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
     section.albums = albums(views)
 
 
@@ -278,5 +224,11 @@ _FILL: dict[str, Callable[[Section, list[RunView], pd.DataFrame], None]] = {
     'repetition': _repetition,
     'cost': _cost,
     'pictures': _pictures,
-    'anchors': _anchors,
+    'anchors': _pictures,
+}
+# What the paper shows beside the table of an experiment, from its runs and from all.
+_FINDINGS: dict[str, Callable[[list[RunView], list[RunView]], Findings]] = {
+    'bank-size': lambda mine, views: growth(mine),
+    'repetition': lambda mine, views: repetitions(mine, [one for one in views if one.run.experiment == 'bank-size']),
+    'overlap': lambda mine, views: overlaps(mine),
 }
