@@ -76,7 +76,6 @@ def test_host_sees_every_image_once_however_many_variants(tmp_path: Path, monkey
     use(demo_suite(tmp_path, count=5, pool=2), monkeypatch)
     run = Run('k', 'demo', ROW, 'dusk', settings=tuple(VARIANTS))
     measure(run, RunFolder(tmp_path / 'run'))
-    # Two images of the pool, and those that a pool of another seed has beside them.
     # Images of the pool are test images, too, and their evidence is kept.
     assert len(seen) == 5
 
