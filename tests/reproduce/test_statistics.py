@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from tpa_mmseg.reproduce.overlap import describe, make_splits, similarity
-from tpa_mmseg.reproduce.pictures import choose
+from tpa_mmseg.reproduce.pictures import choose, image_gain
 from tpa_mmseg.reproduce.repetition import curve
 
 #: Of the classes below.
@@ -88,6 +89,14 @@ def test_best_typical_and_worst_images_are_chosen_once_each() -> None:
     assert {name: gains[position] for name, position in chosen.items()} == {
         'best-1': 8.0, 'typical-1': 1.0, 'worst-1': -3.0
     }  # fmt: skip
+
+
+def test_gain_of_an_image_is_that_of_the_classes_it_has() -> None:
+    truth = torch.tensor([[0, 0, 1, 3]])  # label 3 of three classes is ignored
+    host, tpa = torch.tensor([[0, 2, 2, 1]]), torch.tensor([[0, 0, 2, 2]])
+    # Of classes 0 and 1 the host has 1/2 and 0, TPA 2/2 and 0; class 2 is not in the image.
+    assert image_gain(truth, host, tpa, 3) == 25.0
+    assert image_gain(torch.full((1, 4), 3), host, tpa, 3) == 0.0
 
 
 def test_few_images_are_drawn_once_too() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
+from torch import Tensor
 
 from ..evaluation.counts import checked_truth, count_classes, count_hits
 from ..io import write_png
@@ -24,7 +25,7 @@ def pictures_run(context: RunContext) -> RunResult:
     """Draws a comparison of chosen images, which are chosen among all test images."""
     adapters = context.adapters(context.build_banks(context.pool()))
     indices = range(len(context.dataset))
-    gains = [image_gain(context, found) for found in predict(context, indices, adapters)]
+    gains = [_gain(context, found) for found in predict(context, indices, adapters)]
     pictures: list[Picture] = []
     for name, position in choose(gains):
         (found,) = predict(context, [position], adapters)
@@ -53,18 +54,28 @@ def _rank(name: str) -> tuple[int, str]:
     return list(_CHOICES).index(name.split('-')[0]), name
 
 
-def image_gain(context: RunContext, found: Prediction) -> float:
-    """Change of the mean IoU of the classes that the image has, in percentage points; 0 where no pixel counts."""
+def _gain(context: RunContext, found: Prediction) -> float:
     classes = len(context.dataset.metainfo['classes'])
     ignore_index = context.cfg.test_evaluator.get('ignore_index', 255)
     truth = checked_truth(found.truth, found.host.shape, classes, ignore_index, found.sample.img_path)
-    true = count_classes(truth, classes)
+    return image_gain(truth, found.host, found.adapted['full'], classes)
+
+
+def image_gain(truth: Tensor, host: Tensor, tpa: Tensor, num_classes: int) -> float:
+    """Change of the mean IoU of the classes that an image has, in percentage points; 0 where no pixel counts.
+
+    Args:
+        truth: (H, W) from :func:`~tpa_mmseg.evaluation.counts.checked_truth`.
+        host, tpa: (H, W) labels.
+        num_classes: Number of classes C.
+    """
+    true = count_classes(truth, num_classes)
     present = true > 0
     if not present.any():
         return 0.0
     means = []
-    for labels in (found.host, found.adapted['full']):
-        right, given = count_hits(labels, truth, classes)
+    for labels in (host, tpa):
+        right, given = count_hits(labels, truth, num_classes)
         means.append(float((right / (given + true - right))[present].mean()))
     return round(100 * (means[1] - means[0]), 2)
 
