@@ -64,7 +64,7 @@ def test_name_of_a_class_is_shown_at_its_point(page: Page, report: str) -> None:
     tip = page.locator('#vg-tooltip-element')
     expect(tip).to_be_visible()
     expect(tip).to_contain_text('net <wire>')
-    expect(tip).to_contain_text('-2.00')
+    expect(tip).to_contain_text('−2.00')
 
 
 def test_pictures_open_large_and_close_again(page: Page, report: str) -> None:  # noqa: F811

@@ -159,9 +159,15 @@ def _repetition(section: Section, views: list[RunView], cells: pd.DataFrame) -> 
 def _cost(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
     frame, titles = frames.cost(views), _STEPS | WORDS['sizes']
     rows = []
-    for names, found in frame.groupby(['host', 'backbone', 'benchmark'], sort=False):
-        steps = {row.step: Cell(row.median, row.paper, digits=2) for row in found.itertuples()}
-        rows.append([*names, *(steps.get(step, Cell()) for step in titles)])
+    for view in views:
+        names, note = frames.labels(view.run), '' if view.result is not None else 'not run'
+        name = [names[part] for part in ('host', 'backbone', 'benchmark')]
+        found = frame[frame.run == view.run.name]
+        steps = {row.step: Cell(row.median, row.paper, note=note, digits=2) for row in found.itertuples()}
+        rows.append([*name, *(steps.get(step, Cell(note=note)) for step in titles)])
+        if view.result is not None and (cost := view.result.cost) is not None:
+            about = f'images of {" × ".join(map(str, cost.image_size))} (median), {cost.num_classes} classes'
+            section.notes.append(f'{" ".join(name)}: {cost.device}, {about}.')
     table = pd.DataFrame(rows, columns=['Host', 'Backbone', 'Benchmark', *titles.values()])
     long = frame.assign(step=frame.step.map(titles)).drop(columns='run').rename(columns=str.capitalize)
     section.tables = [
@@ -170,11 +176,6 @@ def _cost(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
     ]
     first = frame[frame.benchmark == frame.benchmark.iloc[0]] if len(frame) else frame
     section.figures = list(cost_figures(first.assign(step=first.step.map(titles)), list(_STEPS.values())))
-    for view in views:
-        if view.result is not None and (cost := view.result.cost) is not None:
-            size = ' × '.join(map(str, cost.image_size))
-            name = ' '.join(frames.labels(view.run)[part] for part in ('host', 'backbone', 'benchmark'))
-            section.notes.append(f'{name}: {cost.device}, images of {size} (median), {cost.num_classes} classes.')
 
 
 def _pictures(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:

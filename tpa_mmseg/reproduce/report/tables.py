@@ -92,13 +92,17 @@ def _text(value: object) -> str:
         return value
     if value is None or pd.isna(value):
         return '–'
-    return f'{value:,.0f}' if float(value).is_integer() and abs(value) >= 1000 else f'{value:.4g}'
+    if float(value).is_integer():
+        return f'{value:,.0f}'
+    return f'{value:,.2f}' if abs(value) >= 1 else f'{value:.3g}'
 
 
 def _parts(cell: Cell) -> tuple[str, str, str]:
     """Our number or why there is none, the paper's, and a mark that needs no color."""
     ours = '–' if pd.isna(cell.ours) else _number(cell.ours, cell.digits, cell.signed)
-    paper = '' if pd.isna(cell.paper) else _number(cell.paper, cell.digits, cell.signed)
+    # The paper has one decimal, or two.
+    digits = 1 if round(cell.paper, 1) == cell.paper else cell.digits
+    paper = '' if pd.isna(cell.paper) else _number(cell.paper, digits, cell.signed)
     mark = ('▲' if cell.ours > cell.paper else '▼') if cell.outside else ''
     return ours, paper, mark
 
