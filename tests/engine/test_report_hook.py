@@ -11,8 +11,10 @@ from mmengine.config import Config
 
 from tests.engine.noisy_run import NoisyTruth, run, write_images
 from tpa_mmseg.core import PrototypeBank
+from tpa_mmseg.engine.provenance import Provenance
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.evaluation import with_bank
+from tpa_mmseg.version import __version__
 
 REPORT = [dict(type='ReportHook')]
 
@@ -35,7 +37,7 @@ def test_results_hold_both_scores_the_bank_and_the_anchors_of_each_class(tmp_pat
     write_images(tmp_path)
     run(tmp_path, NoisyTruth(bank=bank()), REPORT)
     results = strict_json(tmp_path / 'work' / 'results.json')
-    assert set(results) == {'host', 'tpa', 'gain', 'per_class', 'bank', 'seconds_per_image', 'config'}
+    assert set(results) == {'host', 'tpa', 'gain', 'per_class', 'bank', 'seconds_per_image', 'config', 'provenance'}
     assert results['seconds_per_image'] > 0
     # One and two of eleven labeled rows are wrong.
     assert (results['host']['aAcc'], results['tpa']['aAcc'], results['gain']['aAcc']) == (81.82, 90.91, 9.09)
@@ -50,9 +52,37 @@ def test_plain_segmentor_has_no_tpa_part(tmp_path):
     write_images(tmp_path)
     run(tmp_path, NoisyTruth(with_host=False), REPORT)
     results = strict_json(tmp_path / 'work' / 'results.json')
-    assert set(results) == {'host', 'per_class', 'bank', 'seconds_per_image', 'config'}
+    assert set(results) == {'host', 'per_class', 'bank', 'seconds_per_image', 'config', 'provenance'}
     assert results['host']['aAcc'] == 90.91
     assert results['bank'] is None
+
+
+def test_results_say_what_they_were_made_with(tmp_path):
+    write_images(tmp_path)
+    (tmp_path / 'c.py').write_text("answer = 42\nwork_dir = 'private'\n")
+    run(tmp_path, NoisyTruth(bank=bank()), REPORT, cfg=Config.fromfile(tmp_path / 'c.py'))
+    origin = strict_json(tmp_path / 'work' / 'results.json')['provenance']
+    Provenance(**origin)
+    assert origin['packages']['torch'] == torch.__version__ and origin['packages']['tpa_mmseg'] == __version__
+    assert 'answer = 42' in origin['config'] and 'private' not in origin['config']
+    assert origin['device'] and origin['seconds'] > 0 and origin['host_memory'] > 1 << 20
+    assert set(origin['banks']) == {'full'} and set(origin['weights']) == {'model'} and origin['data']
+    if origin['commit'] is not None:
+        assert len(origin['commit']) == 40 and isinstance(origin['dirty'], bool)
+
+
+def test_other_images_and_other_banks_have_other_digests(tmp_path):
+    found = []
+    other = bank()
+    other.sums = other.sums + 1
+    for names, used in ((['a.png'], bank()), (['b.png'], bank()), (['b.png'], other)):
+        folder = tmp_path / str(len(found))
+        write_images(folder, names)
+        run(folder, NoisyTruth(bank=used), REPORT)
+        origin = strict_json(folder / 'work' / 'results.json')['provenance']
+        found.append((origin['data'], origin['banks']['full']))
+    assert found[0][0] != found[1][0] == found[2][0]
+    assert found[0][1] == found[1][1] != found[2][1]
 
 
 def test_tables_are_logged_once_with_the_place_of_the_results(tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 
+from tests.reproduce.made_up import PROVENANCE
 from tpa_mmseg.reproduce.experiments import plan, planned_images
 from tpa_mmseg.reproduce.folders import RunFolder
 from tpa_mmseg.reproduce.reference import reference
@@ -45,10 +46,14 @@ def made_up(
 ) -> RunResult:
     """A result near the paper's numbers; ``base`` and ``gain`` replace them."""
     sections = {}
-    if run.experiment in ('repetition', 'cost', 'pictures'):
-        sections[run.experiment] = {'repetition': _repetition, 'cost': _cost, 'pictures': _pictures}[run.experiment](
-            folder
-        )
+    if run.experiment in ('repetition', 'cost', 'pictures', 'anchors'):
+        name, make = {
+            'repetition': ('repetition', _repetition),
+            'cost': ('cost', _cost),
+            'pictures': ('pictures', _pictures),
+            'anchors': ('pictures', _anchors),
+        }[run.experiment]
+        sections[name] = make(folder)
     else:
         printed = reference(run)
         if base is None:
@@ -56,7 +61,9 @@ def made_up(
         sections['host'] = Scores(70.0, base, 60.0)
         sections['variants'] = tuple(_variant(run, variant, base, gain) for variant in run.settings)
     if run.experiment == 'overlap':
-        sections['overlap'] = tuple(OverlapSplit(key, share, share + 0.1, 30, 60) for key, share in OVERLAP.items())
+        sections['overlap'] = tuple(
+            OverlapSplit(key, share, share + 0.1, 30, 60, CLASSES[: round(6 * share)]) for key, share in OVERLAP.items()
+        )
     return RunResult(
         run.experiment,
         run.suite,
@@ -65,7 +72,7 @@ def made_up(
         planned_images(run),
         12.5,
         2.5,
-        'Imaginary device',
+        PROVENANCE,
         **sections,
     )
 
@@ -76,9 +83,11 @@ def _variant(run: Run, variant: Setting, base: float, gain: float | None) -> Var
         gain = round(2.0 if printed is None else printed, 2)
     value = OVERLAP.get(variant.key, variant.value)
     classes = tuple(
-        ClassScore(name, None, None, None, 0, 0)
+        ClassScore(name, None, None, None, 0, 0, 0)
         if name == 'never seen'
-        else ClassScore(name, 10.0 * place, 10.0 * place + 3 - place, 3.0 - place, 10 ** (place + 1), 100 * place)
+        else ClassScore(
+            name, 10.0 * place, 10.0 * place + 3 - place, 3.0 - place, 10 ** (place + 1), 100 * place, 20 * place + 1
+        )
         for place, name in enumerate(CLASSES)
     )
     bank = BankInfo(100, len(CLASSES) - 1, len(CLASSES), 5000, 4096)
@@ -88,21 +97,27 @@ def _variant(run: Run, variant: Setting, base: float, gain: float | None) -> Var
 
 
 def _repetition(folder: RunFolder) -> tuple[RepetitionCurve, ...]:
-    sizes, shares = (1, 10, 100), {'2': (0.0, 0.5, 1.0), '5': (0.0, 0.2, 0.9), '10': (0.0, 0.1, 0.7)}
-    return tuple(RepetitionCurve(source, sizes, shares) for source in ('labels', 'anchors'))
+    shares = {'1': (0.1, 0.8, 1.0), '2': (0.0, 0.5, 1.0), '5': (0.0, 0.2, 0.9), '10': (0.0, 0.1, 0.7)}
+    return (RepetitionCurve('labels', (1, 10, 100), shares, num_classes=20, draws=100),)
 
 
 def _cost(folder: RunFolder) -> Cost:
     times = {step: Timing(10.0 + place, 9.5 + place, 11.0 + place, 30) for place, step in enumerate(STEPS)}
-    return Cost(times, 0.12, 0.4, (448, 448), 21, 'Imaginary device')
+    return Cost(times, 0.12, 0.4, (448, 448), 21, 'Imaginary device', prototypes_kb=31.5)
 
 
 def _pictures(folder: RunFolder) -> tuple[Picture, ...]:
     found = []
     folder.pictures.mkdir(parents=True)
     for choice, color in (('best', 'seagreen'), ('worst', 'firebrick')):
-        for kind, width in (('comparison', 2000), ('anchors', 900)):
+        for kind, width in (('comparison', 2000), ('host', 600), ('tpa', 600)):
             file = f'pictures/{choice}-1-{kind}.png'
             Image.new('RGB', (width, 400), color).save(folder.path / file)
             found.append(Picture(file, kind, choice, 'scene.png', f'A {choice} scene, {kind}.', 1.5))
     return tuple(found)
+
+
+def _anchors(folder: RunFolder) -> tuple[Picture, ...]:
+    folder.pictures.mkdir(parents=True)
+    Image.new('RGB', (900, 400), 'gold').save(folder.path / 'pictures/most-anchors.png')
+    return (Picture('pictures/most-anchors.png', 'anchors', 'most', 'scene.png', 'A scene, anchors.', None),)

@@ -55,6 +55,22 @@ def test_dry_run_shows_what_is_left_and_starts_nothing(tmp_path: Path, capsys: p
     assert not RunFolder.of(plan('main')[3], tmp_path).path.exists()
 
 
+def test_rows_of_other_methods_are_run_on_demand(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    options = 'main', '--host', 'naclip', '--dataset', 'voc21', '--work-dir', tmp_path, '--dry-run'
+    run_in_process('reproduce', 'run', *options)
+    assert '0 of 2 runs are done' in capsys.readouterr().out
+    run_in_process('reproduce', 'run', *options, '--with-comparisons')
+    out = capsys.readouterr().out
+    assert '0 of 4 runs are done' in out
+    assert 'naclip-resclip_vit-b16_voc21' in out and 'naclip-mlmp_vit-l14_voc21' in out
+
+
+def test_repetition_needs_no_weights(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    run_in_process('reproduce', 'run', 'repetition', '--dataset', 'voc21', '--work-dir', tmp_path, '--dry-run')
+    out = capsys.readouterr().out
+    assert 'data/VOCdevkit/VOC2012' in out and 'CLIP' not in out and 'DINO' not in out
+
+
 def test_what_was_done_with_other_settings_is_neither_skipped_nor_lost(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:

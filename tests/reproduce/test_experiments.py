@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tpa_mmseg.catalog import paper
+from tpa_mmseg.core import Fusion
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.reproduce import EXPERIMENTS, plan, suite_of
+from tpa_mmseg.reproduce.experiments import planned_images
 from tpa_mmseg.reproduce.suite import SUITES
 
 COUNTS = {
@@ -14,13 +16,15 @@ COUNTS = {
     'vfm': 72,
     'components': 3,
     'k': 3,
+    'sensitivity': 3,
     'extractor': 8,
     'composition': 30,
-    'bank-size': 3,
+    'bank-size': 8,
     'repetition': 8,
     'overlap': 3,
-    'cost': 3,
-    'pictures': 3,
+    'cost': 24,
+    'pictures': 20,
+    'anchors': 8,
 }
 
 
@@ -31,7 +35,7 @@ def test_experiments_have_the_runs_of_the_paper() -> None:
 @pytest.mark.parametrize('suite', SUITES)
 def test_every_run_has_its_config_and_a_folder_of_its_own(suite: str) -> None:
     for name in EXPERIMENTS:
-        runs = plan(name, suite)
+        runs = plan(name, suite, comparisons=True)
         assert runs
         assert len({run.name for run in runs}) == len(runs)
         missing = [run.name for run in runs if not suite_of(suite).config(run).is_file()]
@@ -51,6 +55,45 @@ def test_main_table_has_the_eleven_rows_of_the_paper() -> None:
     printed = [row['key'] for row in paper.tables()['tables']['main'] if row['key'].endswith('+tpa')]
     assert rows == [key.removesuffix('+tpa') for key in printed] and len(rows) == 11
     assert 'trident_vit-h14' in rows and 'trident_vit-l14' not in rows
+
+
+@pytest.mark.parametrize('experiment, rows', [('main', 11), ('vfm', 9)])
+def test_every_row_that_the_paper_compares_with_is_planned_on_demand(experiment: str, rows: int) -> None:
+    planned = {str(run.row) for run in plan(experiment, comparisons=True)}
+    printed = {row['key'] for row in paper.tables()['tables'][experiment] if not row['key'].endswith('+tpa')}
+    assert planned == printed
+    others = [run for run in plan(experiment, comparisons=True) if run not in plan(experiment)]
+    assert len(others) == 8 * rows and all(run.settings == () for run in others)
+    assert all(str(run.row) not in printed or run.row.variant for run in others)
+
+
+def test_banks_of_all_benchmarks_grow_to_all_test_images() -> None:
+    runs = plan('bank-size')
+    assert {str(run.row) for run in runs} == {'trident_vit-b16'}
+    assert [run.benchmark for run in runs] == list(suite_of('paper').benchmarks)
+    shares = [setting.fraction for setting in runs[0].settings]
+    assert shares == [0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, None]
+    assert runs[0].settings[-1].key == 'full'  # the usual pool of 100 images
+
+
+def test_pictures_are_of_five_hosts_on_four_benchmarks_and_all_their_images() -> None:
+    runs = plan('pictures')
+    assert [host for host in dict.fromkeys(run.row.host for run in runs)] == [
+        'sclip', 'clearclip', 'naclip', 'proxyclip', 'trident'
+    ]  # fmt: skip
+    assert {run.row.backbone for run in runs} == {'vit-b16'}
+    assert {run.benchmark for run in runs} == {'voc21', 'coco_object', 'cityscapes', 'ade20k'}
+    assert [planned_images(run) for run in runs[:4]] == [1449, 5000, 500, 2000]
+
+
+def test_anchors_are_shown_in_proxyclip_on_every_benchmark() -> None:
+    assert {str(run.row) for run in plan('anchors')} == {'proxyclip_vit-b16'}
+    assert [run.benchmark for run in plan('anchors')] == list(suite_of('paper').benchmarks)
+
+
+def test_costs_are_measured_with_every_backbone_on_every_benchmark() -> None:
+    assert {run.row.backbone for run in plan('cost')} == {'vit-b16', 'vit-l14', 'vit-h14'}
+    assert {run.benchmark for run in plan('cost')} == set(suite_of('paper').benchmarks)
 
 
 def test_filters_leave_what_they_name() -> None:
@@ -89,3 +132,12 @@ def test_numbers_of_images_are_known_for_all_benchmarks() -> None:
         'ade20k': 2000,
     }
     assert list(suite_of('paper').benchmarks) == list(suite_of('paper').images)
+
+
+def test_sensitivity_varies_one_thing_at_a_time_and_has_the_default_of_each() -> None:
+    settings = plan('sensitivity')[0].settings
+    for setting in settings:
+        changed = setting.fusion, setting.anchors, setting.pool_seed is not None or None
+        assert sum(bool(part) for part in changed) == 1, setting
+    values = {axis: [one.value for one in settings if one.axis == axis] for axis in ('alpha', 'lambda')}
+    assert Fusion().alpha in values['alpha'] and Fusion().lambda_ in values['lambda']

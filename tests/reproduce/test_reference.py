@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests.reproduce.test_results import RESULT, VARIANT
 from tpa_mmseg.reproduce import plan
-from tpa_mmseg.reproduce.reference import Comparison, Reference, compare, cost_reference, reference
+from tpa_mmseg.reproduce.folders import RunFolder, RunView, State
+from tpa_mmseg.reproduce.frames import cells, verdicts
+from tpa_mmseg.reproduce.reference import Reference, cost_reference, reference
 from tpa_mmseg.reproduce.results import Scores
 
 
@@ -27,7 +30,7 @@ def run(experiment: str, name: str):
         ('extractor', 'naclip_vit-b16_cityscapes', 'mae', Reference(38.3, None, 2.6)),
         ('composition', 'proxyclip-fsa_vit-b16_voc21', 'full', Reference(63.7, 65.4, 1.7)),
         ('composition', 'naclip-224-mlmp_vit-l14_voc20', 'full', Reference(83.8, 86.5, 2.7)),
-        ('bank-size', 'trident_vit-b16_voc21', 'pool-0.5', Reference(67.1, None, None)),
+        ('bank-size', 'trident_vit-b16_voc21', 'share-0.5', Reference(67.1, None, None)),
         ('overlap', 'naclip_vit-b16_voc21', 'high', Reference()),
     ],
 )
@@ -45,12 +48,45 @@ def test_costs_are_those_of_the_backbone() -> None:
     assert (costs['clip'], costs['encoder'], costs['lookup']) == (13.0, 8.0, 0.4)
 
 
+def view(base: float, tpa: float) -> RunView:
+    """A result of SCLIP B/16 on VOC21, for which the paper has 59.1 and 61.1."""
+    found = run('main', 'sclip_vit-b16_voc21')
+    scores = {'tpa': Scores(0, tpa, 0), 'gain': Scores(0, round(tpa - base, 2), 0)}
+    result = replace(RESULT, host=Scores(0, base, 0), variants=(replace(VARIANT, **scores),))
+    return RunView(found, RunFolder.of(found, Path('runs')), State.DONE, result)
+
+
 def test_comparison_takes_base_tpa_and_gain() -> None:
-    result = replace(RESULT, host=Scores(0, 60.0, 0), variants=(replace(VARIANT, tpa=Scores(0, 63.0, 0)),))
-    found = {c.quantity: (c.ours, c.paper) for c in compare(run('main', 'sclip_vit-b16_voc21'), result)}
-    assert found == {'base': (60.0, 59.1), 'tpa': (63.0, 61.1), 'gain': (2.0, 2.0)}
+    found = cells([view(60.0, 63.0)])
+    assert found.set_index('quantity')[['ours', 'paper']].to_dict('index') == {
+        'base': {'ours': 60.0, 'paper': 59.1},
+        'tpa': {'ours': 63.0, 'paper': 61.1},
+        'gain': {'ours': 3.0, 'paper': 2.0},
+    }
 
 
 @pytest.mark.parametrize('ours, near', [(60.6, True), (60.61, False), (57.6, True), (57.59, False)])
 def test_tolerance_is_one_and_a_half_points_both_ways(ours: float, near: bool) -> None:
-    assert Comparison(plan('main')[0], None, 'base', ours, 59.1).within() is near
+    found = cells([view(ours, 61.1)]).set_index('quantity')
+    assert found.outside['base'] == (not near)
+
+
+@pytest.mark.parametrize(
+    ('scores', 'expected'),
+    [({}, 'not run'), ({'voc21': 60.0}, 'incomplete'), ({'voc21': 64.0}, 'differs')],
+)
+def test_row_of_the_paper_agrees_only_when_all_of_it_has_run(scores: dict, expected: str) -> None:
+    views = []
+    for found in plan('main', hosts=['sclip'], backbones=['vit-b16']):
+        base = scores.get(found.benchmark)
+        result = None if base is None else replace(RESULT, host=Scores(0, base, 0), variants=())
+        views.append(RunView(found, RunFolder.of(found, Path('runs')), State.DONE, result))
+    assert verdicts(cells(views)).set_index('title').verdict[''] == expected
+
+
+def test_row_agrees_when_all_its_numbers_are_near() -> None:
+    views = []
+    for found in plan('main', hosts=['sclip'], backbones=['vit-b16']):
+        result = replace(RESULT, host=Scores(0, reference(found).base + 0.3, 0), variants=())
+        views.append(RunView(found, RunFolder.of(found, Path('runs')), State.DONE, result))
+    assert verdicts(cells(views)).set_index('title').verdict.to_dict() == {'': 'agrees', 'TPA': 'not run'}

@@ -35,7 +35,7 @@ def fails(capfd, tool, *args) -> str:
 
 def test_host_and_tpa_are_scored_in_one_pass(world):
     report = results(world / 'first')
-    assert set(report) == {'host', 'tpa', 'gain', 'per_class', 'bank', 'seconds_per_image', 'config'}
+    assert set(report) == {'host', 'tpa', 'gain', 'per_class', 'bank', 'seconds_per_image', 'config', 'provenance'}
     assert report['tpa']['mIoU'] > report['host']['mIoU'] > 50
     assert report['gain']['mIoU'] == pytest.approx(report['tpa']['mIoU'] - report['host']['mIoU'], abs=1e-6)
     assert [row['name'] for row in report['per_class']][:2] == ['grass', 'water']

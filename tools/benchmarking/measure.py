@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from tpa_mmseg.reproduce.provenance import cpu_name
+from tpa_mmseg.engine.provenance import cpu_name
 
 _MB = 1 << 20
 _WAYS = ('ours', 'other')

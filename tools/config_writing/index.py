@@ -38,7 +38,8 @@ _SECTIONS = {
     ),
     'baseline': (
         'Test-time adaptation beside TPA',
-        'Baselines around a host; the paper has no numbers for them. `--no-tpa` tests the baseline without TPA.',
+        'Baselines around a host; `--no-tpa` tests the baseline without TPA. The paper has numbers for NACLIP + MLMP '
+        "alone: they are its base row plus the differences of MLMP's own protocol, so a run need not give them.",
     ),
 }
 

@@ -215,13 +215,18 @@ class SuitePlan:
     Args:
         name: ``'paper'``, ``'miniature'``, or that of a user.
         title: For people.
-        ablation: Row of ``components``, ``k``, ``extractor``, ``overlap`` and ``pictures``.
+        ablation: Row of ``components``, ``k``, ``extractor`` and ``overlap``.
         ablation_benchmarks: The benchmarks of most of them.
         growth: Row of ``bank-size`` and ``repetition``.
         vfm: Rows with other encoders inside the host.
         extractors: Key in results -> key of an encoder of the bank.
         composition: Rows with and without plug-ins.
         cost: Rows of ``cost``.
+        pictures: Rows of ``pictures``.
+        picture_benchmarks: Their benchmarks.
+        anchors: Row of ``anchors``.
+        classes: Row -> benchmark whose classes are shown against their test images.
+        comparisons: Experiment -> rows of its table that are not TPA's: hosts with another method.
         own_images: ``backbone``, and the benchmarks whose settings serve for a user's classes, ``plain`` and with a
             ``background``.
     """
@@ -235,4 +240,9 @@ class SuitePlan:
     extractors: Mapping[str, str] = field(default_factory=dict)
     composition: tuple[Row, ...] = ()
     cost: tuple[Row, ...] = ()
+    pictures: tuple[Row, ...] = ()
+    picture_benchmarks: tuple[str, ...] = ()
+    anchors: Row | None = None
+    classes: Mapping[str, str] = field(default_factory=dict)
+    comparisons: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
     own_images: Mapping[str, str] = field(default_factory=dict)

@@ -30,7 +30,7 @@ _KINDS = {
     'suites': SuitePlan,
 }
 _FOLDER = 'configs'
-_ROWS = ('ablation', 'growth', 'vfm', 'composition', 'cost')
+_ROWS = ('ablation', 'growth', 'vfm', 'composition', 'cost', 'pictures', 'anchors', 'comparisons')
 _added: list[Path] = []
 
 
@@ -140,7 +140,9 @@ def _entry(section: str, name: str, entry: Mapping) -> Any:
         raise TPAError(f'Incomplete entry {section}.{name} of the catalog ({error}).') from error
 
 
-def _rows(value: str | tuple[str, ...]) -> Row | tuple[Row, ...]:
+def _rows(value: str | tuple[str, ...] | dict[str, tuple[str, ...]]) -> Row | tuple[Row, ...] | dict:
+    if isinstance(value, dict):
+        return {key: _rows(rows) for key, rows in value.items()}
     return Row.of(value) if isinstance(value, str) else tuple(map(Row.of, value))
 
 

@@ -52,3 +52,19 @@ def costs(backbone: str) -> dict[str, float]:
     """The paper's costs with a backbone, in the columns of the experiment ``cost``; empty where it prints none."""
     found = (row for row in tables()['cost'] if row['key'] == backbone)
     return {column: value for column, value in next(found, {}).items() if column != 'key'}
+
+
+def scores() -> dict[str, dict[str, float]]:
+    """Key of every row that has mIoU -> benchmark -> mIoU."""
+    return {
+        key: {benchmark: score for benchmark, score in row.items() if score is not None}
+        for key, row in _scores().items()
+    }
+
+
+def about_base_rows() -> str:
+    """A sentence about where the paper's numbers of hosts alone come from: no tolerance is for that."""
+    sources = (f'{" and ".join(hosts)} from {source}' for source, hosts in tables()['base_rows'].items())
+    return (
+        f'The paper takes the base of {", of ".join(sources)}: beyond the tolerance, a base may be of another protocol.'
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,17 +48,45 @@ def build_banks(
     rank, world = dist.get_dist_info()
     # Not a DistributedSampler: it pads the last ranks with repeats, which would be counted twice.
     share = pool.subset(range(rank, len(pool), world))
-    banks = {spec: model.new_bank(spec.rule, spec.encoder) for spec in specs.values()}
+    shared = _parts(pool.names(), specs.values())
+    parts = {part: model.new_bank(part.rule, part.encoder) for part in shared}
     error = None
     try:
-        _fill(model, share, banks, workers)
+        _fill(model, share, parts, workers)
     except Exception as caught:
         error = caught
     _raise_together(error)
-    for spec, bank in banks.items():
+    for bank in parts.values():
         _all_reduce(bank)
-        bank.fingerprint, bank.pool = _fingerprint(model, pool, spec), _names(pool, spec)
+    banks = {}
+    for spec in dict.fromkeys(specs.values()):
+        banks[spec] = model.new_bank(spec.rule, spec.encoder)
+        for part, holders in shared.items():
+            if spec in holders:
+                banks[spec].merge(parts[part])
+        banks[spec].fingerprint, banks[spec].pool = _fingerprint(model, pool, spec), _names(pool, spec)
     return {key: banks[spec] for key, spec in specs.items()}
+
+
+def _parts(names: Sequence[str], specs: Iterable[BankSpec]) -> dict[BankSpec, frozenset[BankSpec]]:
+    """Disjoint banks whose sums are those that are wanted: an image is added once, however many banks have it.
+
+    Args:
+        names: Those of the pool's images.
+        specs: The banks that are wanted, such as nested ones.
+
+    Returns:
+        Part -> the specs that it is a part of.
+    """
+    # Lists, not sets: every rank must have the same order.
+    wanted = list(dict.fromkeys(specs))
+    parts: dict[tuple, list[str]] = {}
+    for name in names:
+        held = [spec for spec in wanted if spec.members is None or name in spec.members]
+        for rule, encoder in dict.fromkeys((spec.rule, spec.encoder) for spec in held):
+            holders = frozenset(spec for spec in held if (spec.rule, spec.encoder) == (rule, encoder))
+            parts.setdefault((rule, encoder, holders), []).append(name)
+    return {BankSpec(rule, encoder, frozenset(found)): holders for (rule, encoder, holders), found in parts.items()}
 
 
 def build_bank(model: TPASegmentor, pool: Pool, workers: int = 0) -> PrototypeBank:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from mmengine.dist import is_main_process
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
 from mmseg.registry import HOOKS
+from pydantic import TypeAdapter
 
 from ..evaluation import HostTPAMetric, summary, with_bank
 from ..hosts import Host
 from ..io import write_json
+from .bank_hook import PrototypeBankHook
 from .distributed import unwrap
+from .provenance import Provenance, provenance
 
 
 @HOOKS.register_module()
@@ -30,6 +34,11 @@ class ReportHook(Hook):
 
     def __init__(self, file_name: str = 'results.json') -> None:
         self.file_name = file_name
+        self._started = time.monotonic()
+
+    def before_run(self, runner: Runner) -> None:
+        """Starts the clock: the bank is built after this."""
+        self._started = time.monotonic()
 
     def before_test(self, runner: Runner) -> None:
         """Checks that a host without TPA has the classes that are scored; with TPA the bank's hook does."""
@@ -47,10 +56,22 @@ class ReportHook(Hook):
             **with_bank(reports[0], getattr(model, 'bank', None), getattr(model, 'bank_file', None)),
             'seconds_per_image': _seconds_per_image(runner),
             'config': _config_name(runner),
+            'provenance': self._provenance(runner),
         }
         path = Path(runner.work_dir) / self.file_name
         write_json(path, report)
         runner.logger.info(f'\n{summary(report)}\nWritten to {path}')
+
+    def _provenance(self, runner: Runner) -> dict:
+        model, seeds = unwrap(runner.model), {'runner': runner.seed}
+        for hook in runner.hooks:
+            if isinstance(hook, PrototypeBankHook):
+                seeds['pool'] = hook.pool.seed
+        bank = getattr(model, 'bank', None)
+        banks = {} if bank is None else {'full': bank}
+        seconds = time.monotonic() - self._started
+        found = provenance(model, runner.cfg, runner.test_dataloader.dataset, banks, seeds, seconds)
+        return TypeAdapter(Provenance).dump_python(found, mode='json')
 
 
 def _seconds_per_image(runner: Runner) -> float:

@@ -19,16 +19,20 @@ from torch.nn import Module
 from torch.utils.data import DataLoader, Dataset, Subset
 
 from ..core import ENCODER, Adapter, AnchorRule, Fusion, PrototypeBank
+from ..core.bank_file import as_json
 from ..datasets import Pool, PoolOptions, build_pool
 from ..engine.bank_builder import BankSpec, build_banks, find_bank, save_on_main
 from ..engine.config import load_config
+from ..engine.provenance import provenance
 from ..errors import TPAError
 from ..segmentors import TPASegmentor
 from .experiments import suite_of
 from .folders import RunFolder
-from .provenance import device_name
 from .results import RunResult
 from .runs import Run, Setting
+
+# Of encoders that an experiment leaves untrained.
+_SEED = 0
 
 
 class RunContext:
@@ -49,6 +53,7 @@ class RunContext:
         self.device = get_device()
         self._started = time.monotonic()
         self._pass_started: float | None = None
+        self._banks: dict[str, PrototypeBank] = {}
 
     def _load(self) -> Config:
         cfg = load_config(self.source, self.folder.path, self.cfg_options)
@@ -86,15 +91,20 @@ class RunContext:
             raise TPAError(f'Unknown encoder {variant.encoder!r}. Choose from: {known}.')
         return ConfigDict(self.suite.encoders[variant.encoder])
 
-    def build_banks(self, pool: Pool, members: Mapping[str, frozenset[str] | None]) -> dict[str, PrototypeBank]:
-        """A bank for every variant that has one, of an earlier attempt or from one pass over the pool.
+    def build_banks(self, pool: Pool, parts: Mapping[str, Sequence[int]] | None = None) -> dict[str, PrototypeBank]:
+        """A bank for every variant that has one, of an earlier attempt or from one pass over the images of all.
 
         Args:
-            pool: Images without labels: all that any bank wants.
-            members: Key of a variant -> names of its images; None for all of them.
+            pool: Images without labels.
+            parts: Key of a variant -> indices of its images in the pool's dataset. Default: all of the pool's for all.
         """
+        members: dict[str, frozenset[str]] = {}
+        if parts is not None:
+            pool = Pool(pool.dataset, sorted(set().union(*parts.values())), pool.root)
+            names = dict(zip(pool.indices, pool.names(), strict=True))
+            members = {key: frozenset(names[index] for index in part) for key, part in parts.items()}
         specs = {
-            variant.key: BankSpec(self._anchors(variant), self.encoder_of(variant), members[variant.key])
+            variant.key: BankSpec(self._anchors(variant), self.encoder_of(variant), members.get(variant.key))
             for variant in self.run.settings
             if variant.bank_scope == 'pool'
         }
@@ -105,8 +115,9 @@ class RunContext:
             banks = build_banks(self.model, pool, specs, self.cfg.test_dataloader.get('num_workers', 0))
             for key, bank in banks.items():
                 save_on_main(bank, paths[key])
+        self._banks = banks
         self.model.host.reset()
-        return banks
+        return self._banks
 
     def adapters(self, banks: Mapping[str, PrototypeBank]) -> dict[str, Adapter]:
         """Key of every variant -> its setting of TPA. Args: banks: from :meth:`build_banks`."""
@@ -170,6 +181,10 @@ class RunContext:
         """The run's result. Args: images that were scored; sections of :class:`RunResult`."""
         now = time.monotonic()
         begun = now if self._pass_started is None else self._pass_started
+        seeds = {'pool': self.pool_options.seed, 'weights': _SEED}
+        # What is about labels alone has built no model.
+        model = self.__dict__.get('model', torch.nn.Identity())
+        origin = provenance(model, self.cfg, self.dataset, self._banks, seeds, now - self._started)
         return RunResult(
             experiment=self.run.experiment,
             suite=self.run.suite,
@@ -178,13 +193,13 @@ class RunContext:
             images=images,
             seconds=round(now - begun, 3),
             startup_seconds=round(begun - self._started, 3),
-            device=device_name(self.device),
-            cfg_options=self.cfg_options,
+            provenance=origin,
+            cfg_options=as_json(self.cfg_options),
             **sections,
         )
 
 
 def _build(config: dict) -> Module:
     """A model or an encoder. One without weights draws the same ones whatever was built before it."""
-    torch.manual_seed(0)
+    torch.manual_seed(_SEED)
     return MODELS.build(config)

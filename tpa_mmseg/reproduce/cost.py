@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import statistics
+import tempfile
 from collections import defaultdict
+from pathlib import Path
 
 import torch
 from mmseg.structures import SegDataSample
@@ -12,12 +14,12 @@ from torch import Tensor
 
 from ..core import ENCODER, Evidence, Lookup, PrototypeBank, ScoreMap
 from ..encoders import PixelNormalization
+from ..engine.provenance import device_name
 from ..engine.timing import StageTimer
 from ..hosts import Host
 from ..hosts.batch import unpad
 from .context import RunContext
 from .experiments import COST_MEASURED, COST_WARM_UP
-from .provenance import device_name
 from .results import Cost, RunResult, Timing
 
 _MB = 1 << 20
@@ -41,13 +43,14 @@ def cost_run(context: RunContext) -> RunResult:
         context.say(number + 1, total)
     cost = Cost(
         columns={name: _timing(values) for name, values in times.items()},
-        bank_mb=round((bank.sums.nbytes + bank.counts.nbytes) / _MB, 3),
+        bank_mb=round(_file_size(bank) / _MB, 3),
         cache_mb_per_image=round(statistics.median(caches), 3),
         image_size=tuple(round(statistics.median(sides)) for sides in zip(*sizes, strict=True)),
         num_classes=bank.num_classes,
         device=device_name(context.device),
         image_sizes=(min(sizes, key=math.prod), max(sizes, key=math.prod)),
         cache_mb_range=(min(caches), max(caches)),
+        prototypes_kb=2 * bank.num_classes * bank.dim / 1024,
     )
     return context.result(len(times['host']), cost=cost)
 
@@ -67,7 +70,10 @@ def _measure(
     # The pool's images go through the same encoder; measured on its own, as the paper does.
     timed('bank_encoder_pass', lambda: model.encoder(pixels, normalization))
     timed('bank_update', lambda: bank.add(Evidence(scores, {ENCODER: phi})))
-    timed('feature_transfer', lambda: phi.half().cpu().to(phi.device).float())
+    if phi.is_cuda:
+        # The cache of a pool's features is in half precision, and in the memory of the CPU.
+        cached = phi.half().cpu().pin_memory()
+        timed('feature_transfer', lambda: cached.to(phi.device, non_blocking=True))
     prototypes = bank.prototypes()
     timed('lookup', lambda: _look_up(Lookup(prototypes, phi, scores.size), scores))
     timed.seconds['total'] = timed.seconds['host'] + timed.seconds['encoder']
@@ -79,6 +85,13 @@ def _host_scores(host: Host, image: Tensor, sample: SegDataSample) -> ScoreMap:
     (scores,) = host.score_maps(image[None], [sample])
     scores.log_band(0, 1)
     return scores
+
+
+def _file_size(bank: PrototypeBank) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / 'bank.safetensors'
+        bank.save(path)
+        return path.stat().st_size
 
 
 def _look_up(lookup: Lookup, scores) -> None:

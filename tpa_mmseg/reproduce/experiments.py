@@ -18,16 +18,36 @@ COMPONENTS = (
     Setting('no-centering', 'No centering (raw cosine fusion)', fusion={'center': False}),
     Setting('full', 'TPA (full)'),
 )
-THRESHOLDS = tuple(Setting(f'k-{k:g}', f'k = {k:g}', anchors={'k': k}, value=k) for k in (1.0, 1.5, 2.0, 2.5, 3.0))
-POOL_SHARES = tuple(
-    Setting('full' if share == 1 else f'pool-{share:g}', f'{100 * share:g} % of the pool', fraction=share, value=share)
-    for share in (0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
+
+
+def _points(name: str, axis: str, values: Sequence[float], change: Callable[[float], dict]) -> tuple[Setting, ...]:
+    """Settings along an axis. Args: change: what a value changes of a :class:`Setting`."""
+    return tuple(Setting(f'{name}-{x:g}', f'{name} = {x:g}', axis=axis, value=x, **change(x)) for x in values)
+
+
+THRESHOLDS = _points('k', 'k in tau = k / C', (1.0, 1.5, 2.0, 2.5, 3.0), lambda k: {'anchors': {'k': k}})
+#: What the method leaves open beside k; each axis holds the default.
+SENSITIVITY = (
+    *_points('alpha', 'alpha', (0.0, 0.25, 0.5, 0.75, 0.9), lambda alpha: {'fusion': {'alpha': alpha}}),
+    *_points('lambda', 'lambda', (1.0, 2.5, 5.0, 10.0, 20.0), lambda weight: {'fusion': {'lambda_': weight}}),
+    *_points('seed', 'seed of the pool', range(5), lambda seed: {'pool_seed': seed}),
 )
-OVERLAPS = tuple(Setting(key, f'{key.capitalize()} label overlap', pool=key) for key in ('high', 'random', 'low'))
-#: Images that the experiment ``cost`` measures, after others that warm up; images that ``pictures`` chooses from.
-COST_WARM_UP, COST_MEASURED, PICTURES_LOOKED_AT = 3, 30, 200
-#: A class counts as repeated when it is seen in at least so many images of the pool.
-REPETITIONS = (2, 5, 10)
+#: Shares of the test images that banks are made of, and the config's own pool of 100.
+POOL_SHARES = (
+    *(
+        Setting(f'share-{share:g}', f'{100 * share:g} % of the test images', fraction=share, value=share)
+        for share in (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
+    ),
+    Setting('full', f'{DEFAULT_SIZE} images'),
+)
+OVERLAPS = tuple(
+    Setting(key, f'{key.capitalize()} label overlap', pool=key, axis='label overlap, %')
+    for key in ('high', 'random', 'low')
+)
+#: Images that the experiment ``cost`` measures, after others that warm up; pool images that ``anchors`` chooses from.
+COST_WARM_UP, COST_MEASURED, ANCHORS_LOOKED_AT = 3, 30, 20
+#: Classes are counted that are seen in at least so many images of the pool.
+REPETITIONS = (1, 2, 5, 10)
 
 
 @dataclass(frozen=True)
@@ -40,6 +60,7 @@ class Experiment:
         about: What it shows, in a sentence.
         grid: Returns the rows, benchmarks and (if it is not TPA alone) settings of its runs in a suite.
         images: Returns how many of a benchmark's test images a run scores.
+        scored: Whether hosts and settings of TPA are scored.
     """
 
     name: str
@@ -47,11 +68,14 @@ class Experiment:
     about: str
     grid: Callable[[Suite], tuple]
     images: Callable[[int], int] = lambda count: count
+    scored: bool = True
 
-    def runs(self, suite: Suite) -> list[Run]:
-        """Returns its runs in a suite, in the order of the paper."""
+    def runs(self, suite: Suite, comparisons: bool = False) -> list[Run]:
+        """Returns its runs in a suite, in the order of the paper; then those of other methods, if they are wanted."""
         rows, benchmarks, *settings = self.grid(suite)
-        return [Run(self.name, suite.name, row, benchmark, *settings) for row in rows for benchmark in benchmarks]
+        found = [Run(self.name, suite.name, row, benchmark, *settings) for row in rows for benchmark in benchmarks]
+        others = suite.comparisons.get(self.name, ()) if comparisons else ()
+        return found + [Run(self.name, suite.name, row, name, ()) for row in others for name in suite.benchmarks]
 
 
 def _rows(name: str) -> Callable[[Suite], tuple]:
@@ -68,7 +92,7 @@ def _extractor(suite: Suite) -> tuple:
 
 
 def _bank_size(suite: Suite) -> tuple:
-    return [suite.growth], suite.ablation_benchmarks, POOL_SHARES
+    return [suite.growth], suite.benchmarks, POOL_SHARES
 
 
 def _repetition(suite: Suite) -> tuple:
@@ -76,27 +100,39 @@ def _repetition(suite: Suite) -> tuple:
 
 
 def _cost(suite: Suite) -> tuple:
-    return suite.cost, suite.ablation_benchmarks[:1], (FULL, COMPONENTS[1])
+    return suite.cost, suite.benchmarks, (FULL, COMPONENTS[1])
 
 
+def _pictures(suite: Suite) -> tuple:
+    return suite.pictures, suite.picture_benchmarks
+
+
+def _anchors(suite: Suite) -> tuple:
+    return [suite.anchors] if suite.anchors else [], suite.benchmarks, ()
+
+
+_SENSITIVITY = 'how much alpha, lambda and the draw of the pool matter'
 _HOSTS = 'every host with and without TPA'
 _VFM = "TPA on hosts with another encoder inside; the bank's stays"
-_AGAIN = 'how often classes are seen again in a pool'
+_SIZES = 'gain and coverage against the share of the test images in the bank'
+_AGAIN = 'how often classes are seen again in a pool, by labels alone'
 _OVERLAP = 'pools that share many or few classes with the test'
 _TIMES = 'time of each step, size of bank and cache'
-_PICTURES = 'what TPA changes in images, and where anchors are'
+_PICTURES = 'what TPA changes in images: most, as usual, and worst'
 _EXPERIMENTS = (
     Experiment('main', 'Main table', _HOSTS, _rows('rows')),
     Experiment('vfm', 'Encoders inside ProxyCLIP', _VFM, _rows('vfm')),
     Experiment('components', 'Components', 'what each part of TPA is good for', _ablation(*COMPONENTS)),
     Experiment('k', 'Anchor threshold', 'how much k in tau = k/C matters', _ablation(*THRESHOLDS)),
+    Experiment('sensitivity', 'Sensitivity', _SENSITIVITY, _ablation(*SENSITIVITY)),
     Experiment('extractor', "The bank's encoder", 'banks of other features', _extractor),
     Experiment('composition', 'Composition', 'TPA on top of other plug-ins', _rows('composition')),
-    Experiment('bank-size', 'Size of the pool', 'gain against the share of the pool', _bank_size),
-    Experiment('repetition', 'Repetition of classes', _AGAIN, _repetition, lambda count: min(DEFAULT_SIZE, count)),
+    Experiment('bank-size', 'Size of the pool', _SIZES, _bank_size),
+    Experiment('repetition', 'Repetition of classes', _AGAIN, _repetition, scored=False),
     Experiment('overlap', 'Label overlap', _OVERLAP, _ablation(*OVERLAPS), lambda count: count - count // 2),
-    Experiment('cost', 'Cost', _TIMES, _cost, lambda count: min(COST_MEASURED, count)),
-    Experiment('pictures', 'Pictures', _PICTURES, _ablation(FULL), lambda count: min(PICTURES_LOOKED_AT, count)),
+    Experiment('cost', 'Cost', _TIMES, _cost, lambda count: min(COST_MEASURED, count), False),
+    Experiment('pictures', 'Pictures', _PICTURES, _pictures, scored=False),
+    Experiment('anchors', 'Anchors', 'where anchors are', _anchors, lambda count: min(ANCHORS_LOOKED_AT, count), False),
 )
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _EXPERIMENTS}
 
@@ -107,8 +143,16 @@ def plan(
     hosts: Sequence[str] = (),
     backbones: Sequence[str] = (),
     benchmarks: Sequence[str] = (),
+    comparisons: bool = False,
 ) -> list[Run]:
-    """The runs of an experiment, those that pass the filters; an empty filter lets all pass."""
+    """The runs of an experiment, those that pass the filters; an empty filter lets all pass.
+
+    Args:
+        experiment: Its name.
+        suite: Name of the suite.
+        hosts, backbones, benchmarks: The filters.
+        comparisons: With the rows of other methods that the paper's table has.
+    """
     if experiment not in EXPERIMENTS:
         raise TPAError(f'There is no experiment {experiment!r}: known are {", ".join(EXPERIMENTS)}, or all.')
     known = suite_of(suite)
@@ -122,7 +166,7 @@ def plan(
                 raise TPAError(f'{option} {value} is not in the {suite} suite: it has {", ".join(names)}.')
     return [
         run
-        for run in EXPERIMENTS[experiment].runs(known)
+        for run in EXPERIMENTS[experiment].runs(known, comparisons)
         if known.has(run)
         and (not hosts or run.row.host in hosts)
         and (not backbones or run.row.backbone in backbones)

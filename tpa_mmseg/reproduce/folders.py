@@ -1,4 +1,4 @@
-"""Where runs live and what has become of them. Code that reads results starts with :func:`collect`.
+"""Where runs live and what has become of them. Code that reads results starts with :class:`~.sources.Source`.
 
 <work dir>/<suite>/<experiment>/<run>/
     config.py         the config that was run, complete
@@ -13,14 +13,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import TPAError
 from ..launch import State, TaskFolder
-from .experiments import EXPERIMENTS, plan
 from .results import RunResult
 from .runs import Run
 
@@ -80,16 +78,3 @@ def view(run: Run, work_dir: Path) -> RunView:
         return RunView(run, folder, State.DONE, result)
     state, why = folder.unfinished()
     return RunView(run, folder, state, error=why)
-
-
-def collect(
-    suite: str = 'paper', work_dir: Path = WORK_DIR, experiments: Sequence[str] = tuple(EXPERIMENTS)
-) -> list[RunView]:
-    """Returns all runs of some experiments in the order of the paper, including those that have not run yet.
-
-    Args:
-        suite: ``'paper'`` or ``'miniature'``.
-        work_dir: Folder of all runs.
-        experiments: Names of experiments.
-    """
-    return [view(run, work_dir) for name in experiments for run in plan(name, suite)]

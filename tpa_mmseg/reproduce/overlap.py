@@ -5,63 +5,77 @@ Labels are used to choose the pools and for nothing else: the banks are made fro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from ..datasets import Pool, PoolOptions
+from ..datasets import PoolOptions
 from .context import RunContext
 from .results import OverlapSplit, RunResult
 from .scoring import score
 from .truth import classes_of_images
 
+# The low pool may have this share of the evaluated classes. Pools get smaller for that, down to so many images.
+_SHARED, _SMALLEST = 0.5, 5
+
 
 def overlap_run(context: RunContext) -> RunResult:
     """Scores one half of the test set with banks from three pools of the other half."""
     seen = classes_of_images(context)
-    evaluation, pools = make_splits(seen, _pool_size(context), context.pool_options.seed)
-    whole = context.pool(PoolOptions(fraction=1.0))
-    wanted = Pool(whole.dataset, sorted(set().union(*pools.values())), whole.root)
-    names = dict(zip(wanted.indices, wanted.names(), strict=True))
-    members = {key: frozenset(names[index] for index in pool) for key, pool in pools.items()}
-    banks = context.build_banks(wanted, members)
-    overlaps = tuple(describe(key, seen, pool, evaluation) for key, pool in pools.items())
+    evaluation, pools = make_splits(seen, len(context.pool()), context.pool_options.seed)
+    banks = context.build_banks(context.pool(PoolOptions(fraction=1.0)), pools)
+    classes = context.dataset.metainfo['classes']
+    overlaps = tuple(describe(key, seen, pool, evaluation, classes) for key, pool in pools.items())
     host, variants = score(context, evaluation, banks, {split.key: split.overlap for split in overlaps})
     return context.result(len(evaluation), host=host, variants=variants, overlap=overlaps)
-
-
-def _pool_size(context: RunContext) -> int:
-    """The config's pool, or a third of the candidates: a choice among fewer would hardly be one."""
-    candidates = len(context.dataset) // 2
-    return max(1, min(len(context.pool()), candidates // 3))
 
 
 def make_splits(seen: np.ndarray, size: int, seed: int) -> tuple[list[int], dict[str, list[int]]]:
     """Evaluation images, the same for all splits, and the pools, all of one size and apart from them.
 
+    The low pool has only images without a held-out set of classes, and that set is as large as the data allow.
+
     Args:
         seen: (images, C) bool, the classes of each image.
-        size: Images in a pool.
+        size: Images in a pool, at most. Also at most a third of the candidates: more would leave hardly a choice.
         seed: Decides the halves and the random pool.
     """
     order = np.random.RandomState(seed).permutation(len(seen))
     half = len(seen) // 2
     evaluation, candidates = sorted(order[half:].tolist()), order[:half]
-    target = seen[evaluation].mean(0)
-    pools = {
-        'high': _greedy(seen, candidates, target, size, most=True),
-        'random': candidates[:size].tolist(),
-        'low': _greedy(seen, candidates, target, size, most=False),
-    }
+    low = _few_classes(seen, candidates, max(1, min(size, half // 3)), seen[evaluation].any(0))
+    target, size = seen[evaluation].mean(0), len(low)
+    pools = {'high': _similar(seen, candidates, target, size), 'random': candidates[:size].tolist(), 'low': low}
     return evaluation, {key: sorted(pool) for key, pool in pools.items()}
 
 
-def _greedy(seen: np.ndarray, candidates: np.ndarray, target: np.ndarray, size: int, most: bool) -> list[int]:
-    """Images picked one after the other, each the one that makes the overlap highest (or lowest)."""
+def _few_classes(seen: np.ndarray, candidates: np.ndarray, size: int, evaluated: np.ndarray) -> list[int]:
+    """Images that have as few of the evaluated classes as possible together: most of those are held out of the pool.
+
+    Images are picked one after the other, each the one that adds the fewest classes (of equals, the one whose classes
+    most candidates have, because those then come without a new class). It ends before most classes are in.
+    """
+    wanted = seen[:, evaluated]
+    frequency = wanted[candidates].mean(0)
+    left, held = candidates.tolist(), np.zeros(wanted.shape[1], bool)
+    chosen: list[int] = []
+    while len(chosen) < size:
+        new = wanted[left] & ~held
+        best = int(np.lexsort((-(new @ frequency), new.sum(1)))[0])
+        if (held | new[best]).mean() > _SHARED and len(chosen) >= min(size, _SMALLEST):
+            break
+        held |= new[best]
+        chosen.append(left.pop(best))
+    return chosen
+
+
+def _similar(seen: np.ndarray, candidates: np.ndarray, target: np.ndarray, size: int) -> list[int]:
+    """Images picked one after the other, each the one that makes the overlap highest."""
     chosen: list[int] = []
     left = candidates.tolist()
     counts = np.zeros(seen.shape[1])
     for number in range(1, size + 1):
-        values = similarity((counts + seen[left]) / number, target)
-        best = int(values.argmax() if most else values.argmin())
+        best = int(similarity((counts + seen[left]) / number, target).argmax())
         counts += seen[left[best]]
         chosen.append(left.pop(best))
     return chosen
@@ -73,7 +87,9 @@ def similarity(shares: np.ndarray, target: np.ndarray) -> np.ndarray:
     return np.divide(np.minimum(shares, target).sum(-1), larger, out=np.zeros_like(larger), where=larger > 0)
 
 
-def describe(key: str, seen: np.ndarray, pool: list[int], evaluation: list[int]) -> OverlapSplit:
+def describe(
+    key: str, seen: np.ndarray, pool: list[int], evaluation: list[int], classes: Sequence[str]
+) -> OverlapSplit:
     """What the report says about a pool."""
     present, wanted = seen[pool].any(0), seen[evaluation].any(0)
     return OverlapSplit(
@@ -82,4 +98,5 @@ def describe(key: str, seen: np.ndarray, pool: list[int], evaluation: list[int])
         classes_shared=round(float((present & wanted).sum() / max(1, wanted.sum())), 4),
         pool_images=len(pool),
         evaluation_images=len(evaluation),
+        shared=tuple(classes[index] for index in np.flatnonzero(present & wanted)),
     )

@@ -1,4 +1,4 @@
-"""Pictures of what TPA changes: images where it helps most, where it does as usual, and where it harms most."""
+"""Pictures of what TPA changes: the image where it helps most, a typical one, and the one where it harms most."""
 
 from __future__ import annotations
 
@@ -6,28 +6,29 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
+from torch import Tensor
 
-from ..core import anchor_map
+from ..evaluation.counts import checked_truth, count_classes, count_hits
 from ..io import write_png
-from ..visualization import anchor_figure, comparison, read_image
+from ..visualization import class_palette, comparison, panel_size, read_image
+from ..visualization.panels import fit_image, label_panel
 from .context import RunContext
-from .experiments import PICTURES_LOOKED_AT
 from .results import Picture, RunResult
 from .scoring import Prediction, predict
 
 # How many of each kind are drawn.
-_CHOICES = {'best': 3, 'typical': 3, 'worst': 2}
+_CHOICES = {'best': 1, 'typical': 1, 'worst': 1}
 
 
 def pictures_run(context: RunContext) -> RunResult:
-    """Draws a comparison and the anchors of chosen images."""
-    adapters = context.adapters(context.build_banks(context.pool(), {'full': None}))
-    order = np.random.RandomState(context.pool_options.seed).permutation(len(context.dataset))
-    indices = sorted(order[:PICTURES_LOOKED_AT].tolist())
+    """Draws a comparison of chosen images, which are chosen among all test images."""
+    adapters = context.adapters(context.build_banks(context.pool()))
+    indices = range(len(context.dataset))
     gains = [_gain(context, found) for found in predict(context, indices, adapters)]
     pictures: list[Picture] = []
     for name, position in choose(gains):
-        (found,) = predict(context, [indices[position]], adapters)
+        (found,) = predict(context, [position], adapters)
         pictures += _draw(context, found, name, gains[position])
     return context.result(len(indices), pictures=tuple(pictures))
 
@@ -54,28 +55,48 @@ def _rank(name: str) -> tuple[int, str]:
 
 
 def _gain(context: RunContext, found: Prediction) -> float:
-    """Change of the share of right pixels in percentage points; 0 where no pixel counts."""
-    counts = found.truth != context.cfg.test_evaluator.get('ignore_index', 255)
-    right = [((labels == found.truth) & counts).sum() for labels in (found.host, found.adapted['full'])]
-    return round(100 * float((right[1] - right[0]) / counts.sum().clamp(min=1)), 2)
+    classes = len(context.dataset.metainfo['classes'])
+    ignore_index = context.cfg.test_evaluator.get('ignore_index', 255)
+    truth = checked_truth(found.truth, found.host.shape, classes, ignore_index, found.sample.img_path)
+    return image_gain(truth, found.host, found.adapted['full'], classes)
+
+
+def image_gain(truth: Tensor, host: Tensor, tpa: Tensor, num_classes: int) -> float:
+    """Change of the mean IoU of the classes that an image has, in percentage points; 0 where no pixel counts.
+
+    Args:
+        truth: (H, W) from :func:`~tpa_mmseg.evaluation.counts.checked_truth`.
+        host, tpa: (H, W) labels.
+        num_classes: Number of classes C.
+    """
+    true = count_classes(truth, num_classes)
+    present = true > 0
+    if not present.any():
+        return 0.0
+    means = []
+    for labels in (host, tpa):
+        right, given = count_hits(labels, truth, num_classes)
+        means.append(float((right / (given + true - right))[present].mean()))
+    return round(100 * (means[1] - means[0]), 2)
 
 
 def _draw(context: RunContext, found: Prediction, name: str, gain: float) -> list[Picture]:
-    """Writes both pictures of an image."""
+    """Writes the pictures of an image."""
     path = found.sample.img_path
     image, meta = read_image(path), context.dataset.metainfo
     classes, palette = meta['classes'], meta.get('palette')
-    anchors = anchor_map(found.evidence.scores, context.model.anchor_rule).cpu().numpy()
     host, tpa, truth = (labels.cpu().numpy() for labels in (found.host, found.adapted['full'], found.truth))
     ignore_index = context.cfg.test_evaluator.get('ignore_index', 255)
     drawn = {
         'comparison': comparison(tpa, classes, host, truth, image, palette, ignore_index),
-        'anchors': anchor_figure(anchors, classes, image, palette),
+        'host': _overlay(host, classes, image, palette),
+        'tpa': _overlay(tpa, classes, image, palette),
     }
     choice, title = name.split('-')[0], Path(path).name
     captions = {
-        'comparison': f'{title}: {gain:+.1f} points of right pixels with TPA ({choice} of the images looked at).',
-        'anchors': f'{title}: {100 * float((anchors >= 0).mean()):.0f} % of the pixels are anchors.',
+        'comparison': f'{title}: {gain:+.1f} points of mIoU over its classes with TPA ({choice} of all images).',
+        'host': f'{title}: labels of the host alone.',
+        'tpa': f'{title}: labels with TPA.',
     }
     pictures = []
     for kind, picture in drawn.items():
@@ -83,3 +104,10 @@ def _draw(context: RunContext, found: Prediction, name: str, gain: float) -> lis
         write_png(context.folder.path / file, picture)
         pictures.append(Picture(file, kind, choice, title, captions[kind], gain))
     return pictures
+
+
+def _overlay(labels: np.ndarray, classes: Sequence[str], image: Image.Image | None, palette) -> Image.Image:
+    """The labels of an image in their colors, over the image if it can be read."""
+    size = panel_size(*labels.shape)
+    panel = label_panel(labels, class_palette(len(classes), palette), size)
+    return panel if image is None else Image.blend(fit_image(image, size), panel, 0.65)

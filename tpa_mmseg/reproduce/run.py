@@ -14,6 +14,7 @@ from ..engine.config import missing_data
 from ..launch import Task
 from ..weights.needs import needs
 from ..weights.sources import Source
+from .anchor_pictures import anchors_run
 from .context import RunContext
 from .cost import cost_run
 from .experiments import EXPERIMENTS, planned_images, suite_of
@@ -30,6 +31,7 @@ _OTHERS: dict[str, Callable[[RunContext], RunResult]] = {
     'overlap': overlap_run,
     'cost': cost_run,
     'pictures': pictures_run,
+    'anchors': anchors_run,
 }
 
 
@@ -91,7 +93,9 @@ class RunTask(Task):
         cfg = Config.fromfile(suite.config(self.run))
         cfg.merge_from_dict(self.cfg_options)
         encoders = [suite.encoders.get(setting.encoder) for setting in self.run.settings]
-        sources = [need.source for need in needs([cfg.model, *encoders])]
+        # Labels alone need no model.
+        models = [] if self.run.experiment == 'repetition' else [cfg.model, *encoders]
+        sources = [need.source for need in needs(models)]
         weights = [f'{one.title}{_size(one)}' for one in sources if one.locate() is None]
         places = filter(None, [missing_data(cfg.test_dataloader.dataset)])
         return list(dict.fromkeys([*map(str, places), *weights]))

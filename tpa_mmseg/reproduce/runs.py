@@ -20,9 +20,12 @@ class Setting:
         bank_scope: ``model.bank_scope``.
         encoder: The bank's encoder: a key of the suite's extractors, ``'clip'`` for the patches of the host's own CLIP,
             or None for the config's.
-        fraction: Share of the config's pool, drawn with the same seed (so that smaller pools are part of larger ones).
+        fraction: Share of the test images that the pool has, drawn with the config's seed (so that smaller pools are
+            part of larger ones); None for the config's own pool.
         pool: Name of a pool that the experiment makes itself.
-        value: What an axis of a plot shows, if the setting is a point on one.
+        pool_seed: Seed of the config's pool; None for the config's.
+        axis: Title of the axis of a figure, if the setting is a point on one.
+        value: Its place there.
     """
 
     key: str
@@ -31,8 +34,10 @@ class Setting:
     fusion: Mapping = field(default_factory=dict, hash=False)
     bank_scope: str = 'pool'
     encoder: str | None = None
-    fraction: float = 1.0
+    fraction: float | None = None
     pool: str | None = None
+    pool_seed: int | None = None
+    axis: str = ''
     value: float | None = None
 
 
@@ -48,7 +53,7 @@ class Run:
         suite: Name of the suite.
         row: Host, variant and backbone.
         benchmark: E.g. ``'voc21'``.
-        settings: Settings of TPA that are scored beside the host.
+        settings: Settings of TPA that are scored beside the host; none for a row that is only compared with TPA.
     """
 
     experiment: str

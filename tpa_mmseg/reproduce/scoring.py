@@ -19,21 +19,39 @@ from .context import RunContext
 from .results import BankInfo, ClassScore, RunResult, Scores, VariantResult
 from .runs import Setting
 
+# Bytes of evidence that are kept where the bank has most of the test images: those go through the networks once.
+_CACHE = 4 << 30
+
 
 def score_run(context: RunContext) -> RunResult:
-    """Experiments in which every variant takes its share of the config's pool."""
-    pool = context.pool()
-    banks = context.build_banks(pool, {variant.key: _share(context, variant, pool) for variant in context.run.settings})
-    host, variants = score(context, range(len(context.dataset)), banks)
+    """Experiments whose variants have the config's pool, a share of the test images, or a pool of another seed."""
+    values, banks = {}, {}
+    if any(_has_its_own_pool(variant) for variant in context.run.settings):
+        context.cfg.model.evidence_cache = context.cfg.model.get('evidence_cache', _CACHE)
+        whole = context.pool(replace(context.pool_options, size=None, files=None, fraction=1.0))
+        parts = {variant.key: _images(context, variant, whole) for variant in context.run.settings}
+        values = {key: len(part) / len(whole) for key, part in parts.items()}
+        banks = context.build_banks(whole, parts)
+    elif context.run.settings:
+        banks = context.build_banks(context.pool())
+    host, variants = score(context, range(len(context.dataset)), banks, values)
     return context.result(len(context.dataset), host=host, variants=variants)
 
 
-def _share(context: RunContext, variant: Setting, pool: Pool) -> frozenset[str] | None:
-    """Names of a variant's part of the config's pool: what a pool of that size and the same seed has."""
-    if variant.fraction == 1:
-        return None
-    size = max(1, round(variant.fraction * len(pool)))
-    return frozenset(context.pool(replace(context.pool_options, size=size, fraction=None, files=None)).names())
+def _has_its_own_pool(variant: Setting) -> bool:
+    return variant.fraction is not None or variant.pool_seed is not None
+
+
+def _images(context: RunContext, variant: Setting, whole: Pool) -> list[int]:
+    """Indices of a variant's images among all that there are."""
+    if not _has_its_own_pool(variant):
+        return context.pool().indices
+    options = context.pool_options
+    if variant.fraction is not None:
+        options = replace(options, size=None, files=None, fraction=variant.fraction)
+    if variant.pool_seed is not None:
+        options = replace(options, seed=variant.pool_seed)
+    return options.draw(len(whole))
 
 
 class Prediction(NamedTuple):
@@ -88,16 +106,21 @@ def score(
         labels = {None: found.host, **found.adapted}
         images.append({key: (*count_hits(each, truth, len(classes)), true) for key, each in labels.items()})
     counts = {key: ClassCounts() for key in (None, *adapters)}
+    seen = 0
     for image in context.gather(images):
         for key, pixels in image.items():
             counts[key].add(*pixels)
+        seen = seen + (image[None][-1] > 0).long()
     host = counts[None].scores(metric.nan_to_num)
     results = []
     for variant in context.run.settings:
         report = report_of(classes, host, counts[variant.key].scores(metric.nan_to_num))
-        value = (values or {}).get(variant.key, variant.value)
+        report['per_class'] = [
+            {**entry, 'images': count} for entry, count in zip(report['per_class'], seen.tolist(), strict=True)
+        ]
+        value = variant.value if variant.value is not None else (values or {}).get(variant.key)
         results.append(_result(variant.key, value, report, banks.get(variant.key)))
-    return Scores(**report['host']), tuple(results)
+    return Scores(**report_of(classes, host)['host']), tuple(results)
 
 
 def _result(key: str, value: float | None, report: dict, bank: PrototypeBank | None) -> VariantResult:
@@ -105,7 +128,7 @@ def _result(key: str, value: float | None, report: dict, bank: PrototypeBank | N
     info = None
     if bank is not None:
         counts = {name: report['bank'][name] for name in ('images', 'classes_covered', 'num_classes', 'anchors')}
-        info = BankInfo(**counts, bytes=bank.sums.nbytes + bank.counts.nbytes)
+        info = BankInfo(**counts, bytes=bank.sums.nbytes + bank.counts.nbytes, dim=bank.dim)
     return VariantResult(
         key=key,
         value=value,

@@ -24,7 +24,7 @@ class Suite:
         hosts, backbones, benchmarks: Name -> name for people, in the order of the tables.
         images: Benchmark -> number of test images.
         rows: Rows of the main table.
-        ablation: Row of ``components``, ``k``, ``extractor``, ``overlap`` and ``pictures``.
+        ablation: Row of ``components``, ``k``, ``extractor`` and ``overlap``.
         ablation_benchmarks: Benchmarks of most of them.
         growth: Row of ``bank-size`` and ``repetition``.
         config: The config file of a run.
@@ -32,6 +32,11 @@ class Suite:
         vfm: Rows with other encoders inside ProxyCLIP.
         composition: Rows with and without plug-ins.
         cost: Rows of ``cost``.
+        pictures: Rows of ``pictures``.
+        picture_benchmarks: Their benchmarks.
+        anchors: Row of ``anchors``.
+        classes: Row -> benchmark whose classes are shown against their test images.
+        comparisons: Experiment -> rows of hosts with another method, which its table has beside TPA.
         extractors: Key -> encoder of the bank, for the experiment ``extractor``.
         has: Whether the suite has a run that an experiment asks for.
     """
@@ -51,6 +56,11 @@ class Suite:
     vfm: tuple[Row, ...] = ()
     composition: tuple[Row, ...] = ()
     cost: tuple[Row, ...] = ()
+    pictures: tuple[Row, ...] = ()
+    picture_benchmarks: tuple[str, ...] = ()
+    anchors: Row | None = None
+    classes: Mapping[str, str] = field(default_factory=dict)
+    comparisons: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
     extractors: Mapping[str, Encoder] = field(default_factory=dict)
     has: Callable[[Run], bool] = lambda run: True
 
@@ -84,6 +94,11 @@ def read_suite(catalog: Catalog, name: str) -> Suite:
         vfm=plan.vfm,
         composition=plan.composition,
         cost=plan.cost,
+        pictures=plan.pictures,
+        picture_benchmarks=plan.picture_benchmarks,
+        anchors=plan.anchors,
+        classes=plan.classes,
+        comparisons=plan.comparisons,
         extractors={key: catalog.encoders[encoder] for key, encoder in plan.extractors.items()},
         has=lambda run: catalog.find(run.row, run.benchmark) is not None,
     )

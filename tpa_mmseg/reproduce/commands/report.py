@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 
 from ..report import write_report
+from . import source_of
 
 
 def main(args: argparse.Namespace) -> None:
-    page, *others = write_report(args.out, args.work_dir, args.suite, args.tolerance)
-    print(f'{page} and {len(others)} more files in {page.parent} (Markdown, CSV, LaTeX, SVG).')
+    page, *others = write_report(source_of(args), args.out, args.suite, args.tolerance, args.figures)
+    print(f'{page} and {len(others)} more files in {page.parent} (Markdown, CSV, LaTeX, figures).')

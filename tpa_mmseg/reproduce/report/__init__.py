@@ -1,4 +1,3 @@
-"""The report: what came out of the experiments beside what the paper prints, as HTML, Markdown, CSV and LaTeX."""
+"""The report: what came out of the experiments beside what the paper prints, as one page and as files for a paper."""
 
-from .build import build_report
 from .write import write_report

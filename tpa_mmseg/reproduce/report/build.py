@@ -1,72 +1,121 @@
-"""Builds a report from the folders of runs."""
+"""Builds a report from results."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
+
+import pandas as pd
 
 from ...version import __version__
-from ..folders import WORK_DIR, RunView, State, collect
-from ..reference import TOLERANCE, compare_all
+from .. import frames
+from ..folders import RunView, State
+from ..sources import Source
 from ..suite import SUITES
-from .document import Part, Report
-from .sections import build_sections
+from .sections import WORDS, Section, build_sections
+from .tables import Table
 
-_INCOMPARABLE = (
-    'These numbers are of a small painted world and tiny networks made for it. They show that every experiment runs '
-    "from end to end, and what TPA does there. They are not the paper's benchmarks: no number of the paper stands "
-    'beside them, and none may be put there.'
-)
+#: Verdicts on the rows of the paper, in the order of the summary, and what they mean.
+VERDICTS: dict[str, str] = WORDS['verdicts']
 
 
-def build_report(
-    work_dir: Path = WORK_DIR, suites: Sequence[str] | None = None, tolerance: float = TOLERANCE
-) -> Report:
+@dataclass(frozen=True)
+class Part:
+    """One suite.
+
+    Args:
+        suite: Its name on the command line.
+        title: Its name for people.
+        comparable: Whether the paper has numbers for it.
+        notes: What its numbers are, and are not.
+        verdicts: Verdict -> how many of the paper's rows; empty where the paper has none.
+        differing: The rows that differ from the paper; None if there are none.
+        sections: The experiments.
+    """
+
+    suite: str
+    title: str
+    comparable: bool
+    notes: list[str]
+    verdicts: dict[str, int]
+    differing: Table | None
+    sections: list[Section]
+
+
+@dataclass(frozen=True)
+class Report:
+    """All of it. Args: parts; tolerance in points of mIoU; made, a line about when and with what."""
+
+    parts: list[Part]
+    tolerance: float
+    made: str
+
+
+def build_report(source: Source, suites: Sequence[str] | None, tolerance: float) -> Report:
     """Reads all results.
 
     Args:
-        work_dir: Where the runs are.
+        source: Where they are.
         suites: Names of suites; by default the paper's, and every other in which something was started.
         tolerance: How far a number may be from the paper's, in points of mIoU.
     """
-    found = {name: collect(name, work_dir) for name in suites or SUITES}
-    parts = tuple(
+    found = {name: source.views(name) for name in suites or SUITES}
+    parts = [
         _part(name, views, tolerance)
         for name, views in found.items()
         if suites or name == 'paper' or any(view.state is not State.WAITING for view in views)
-    )
+    ]
     made = f'Made by tpa_mmseg {__version__} on {datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC'
     return Report(parts, tolerance, made)
 
 
 def _part(name: str, views: list[RunView], tolerance: float) -> Part:
-    comparable = name == 'paper'
-    notes = [_comparison(views, tolerance)] if comparable else [_INCOMPARABLE]
-    notes += _machines(views)
-    return Part(name, SUITES[name].title, tuple(notes), comparable, build_sections(SUITES[name], views, tolerance))
+    cells, comparable = frames.cells(views, tolerance), name == 'paper'
+    rows = frames.verdicts(cells)
+    counts = {verdict: int((rows.verdict == verdict).sum()) for verdict in VERDICTS} if comparable else {}
+    notes = [_comparison(cells, tolerance)] if comparable else [WORDS['incomparable']]
+    sections = build_sections(SUITES[name], views, cells)
+    return Part(name, SUITES[name].title, comparable, notes + _origins(views), counts, _differing(rows), sections)
 
 
-def _comparison(views: list[RunView], tolerance: float) -> str:
+def _comparison(cells: pd.DataFrame, tolerance: float) -> str:
     """What is compared with the paper, and how many numbers are far from it."""
-    found = compare_all(views)
-    if not found:
+    found = cells[cells.difference.notna()]
+    if found.empty:
         return 'None of these runs is done yet: the only numbers here are those that the paper prints.'
-    outside = sum(not one.within(tolerance) for one in found)
     return (
-        f"With every number stand the paper's and the difference, ours minus the paper's. {len(found)} numbers of "
-        f'finished runs are in the paper; {outside} of them differ by more than {tolerance:g} points of mIoU and are '
-        'marked ▲ (above) or ▼ (below). Averages are marked too, but not counted.'
+        f'{len(found)} numbers of finished runs are in the paper; {found.outside.sum()} of them differ by more than '
+        f'{tolerance:g} points of mIoU and are marked ▲ (above) or ▼ (below). A row agrees if all its numbers have run '
+        'and none is marked.'
     )
 
 
-def _machines(views: list[RunView]) -> list[str]:
-    """How much was run on what."""
+def _differing(rows: pd.DataFrame) -> Table | None:
+    found = rows[rows.verdict == 'differs']
+    if found.empty:
+        return None
+    frame = found.drop(columns='verdict').rename(columns=str.capitalize).rename(columns={'Title': 'Setting'})
+    return Table('differing', 'Rows that do not agree with the paper', frame)
+
+
+def _origins(views: list[RunView]) -> list[str]:
+    """What ran where, with which versions."""
     done = [view.result for view in views if view.result is not None]
     if not done:
         return []
-    devices = Counter(result.device for result in done)
-    names = ', '.join(f'{device} ({count} runs)' for device, count in devices.items())
-    time = timedelta(seconds=round(sum(result.seconds + result.startup_seconds for result in done)))
-    return [f'{len(done)} of {len(views)} runs are done; they took {time} on {names}.']
+    origins = [result.provenance for result in done]
+    devices = Counter(origin.device for origin in origins)
+    commits = Counter(f'{(origin.commit or "unknown")[:12]}{"+" if origin.dirty else ""}' for origin in origins)
+    torch = sorted({origin.packages.get('torch', 'unknown') for origin in origins})
+    time = timedelta(seconds=round(sum(origin.seconds for origin in origins)))
+    memory = max((origin.device_memory or origin.host_memory or 0 for origin in origins), default=0)
+    return [
+        f'{len(done)} of {len(views)} runs are done. They took {time} on {_counted(devices)}, with at most '
+        f'{memory / (1 << 30):.1f} GB of memory; commit {_counted(commits)}, PyTorch {", ".join(torch)}.'
+    ]
+
+
+def _counted(counts: Counter) -> str:
+    return ', '.join(name if len(counts) == 1 else f'{name} ({count} runs)' for name, count in counts.items())

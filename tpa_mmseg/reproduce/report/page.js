@@ -1,66 +1,68 @@
 'use strict';
 
-// Tables: a click on (or Enter in) the head of a column sorts; bodies are the unit, so that rows of a host stay together.
-for (const table of document.querySelectorAll('table')) {
-  const heads = [...table.tHead.rows[0].cells];
-  const bodies = [...table.tBodies].map((body) => ({ body, keys: JSON.parse(body.dataset.sort) }));
-  heads.forEach((head, column) => head.firstElementChild.addEventListener('click', () => {
-    // Numbers are first wanted from the largest, names from A.
-    const names = bodies.some(({ keys }) => typeof keys[column] === 'string');
-    const before = head.getAttribute('aria-sort');
-    const order = before === 'none' ? (names ? 'ascending' : 'descending')
-      : before === 'ascending' ? 'descending' : 'ascending';
-    heads.forEach((other) => other.setAttribute('aria-sort', other === head ? order : 'none'));
-    const sign = order === 'ascending' ? 1 : -1;
-    const sorted = [...bodies].sort((a, b) => compare(a.keys[column], b.keys[column], sign));
-    table.append(...sorted.map(({ body }) => body));
-  }));
-}
-
-// What has no number is last, whichever way a table is sorted.
-function compare(a, b, sign) {
-  if (a === null || b === null) return (a === null) - (b === null);
-  return sign * (typeof a === 'string' || typeof b === 'string'
-    ? String(a).localeCompare(String(b), 'en', { numeric: true }) : a - b);
-}
-
-// Plots: the nearest mark says what it is. Titles serve where there is no script; here they would show a second time.
-const tip = document.getElementById('tip');
-const REACH = 24;
-for (const plot of document.querySelectorAll('svg.plot')) {
-  const marks = [...plot.querySelectorAll('title')].map((title) => {
-    const mark = title.parentNode;
-    mark.dataset.tip = title.textContent;
-    title.remove();
-    return mark;
+// Figures are drawn when they come into view, in the colors of the page, and again when these change.
+const dark = matchMedia('(prefers-color-scheme: dark)');
+const drawn = new Set();
+function draw(plot) {
+  const style = getComputedStyle(document.documentElement);
+  const [text, rule, soft] = ['--text', '--rule', '--soft'].map((name) => style.getPropertyValue(name).trim());
+  const words = { labelColor: soft, titleColor: text, labelFontSize: 12, titleFontSize: 12, titleFontWeight: 'normal' };
+  const config = {
+    background: 'transparent', font: 'system-ui, sans-serif', view: { stroke: null },
+    axis: { ...words, gridColor: rule, domainColor: soft, tickColor: soft, labelFlush: true },
+    legend: { ...words, orient: 'top', symbolBaseStrokeColor: soft }, rule: { color: soft },
+  };
+  plot.spec ??= JSON.parse(plot.firstElementChild.textContent);
+  drawn.add(plot);
+  // Expressions are interpreted: the page forbids making programs of text.
+  vegaEmbed(plot, plot.spec, {
+    mode: 'vega-lite', renderer: 'svg', actions: false, ast: true, config, tooltip: { theme: dark.matches ? 'dark' : 'light' },
   });
-  let shown = null;
-  const show = (mark) => {
-    shown?.classList.remove('hit');
-    mark?.classList.add('hit');
-    shown = mark;
-    tip.hidden = !mark;
-    if (!mark) return;
-    tip.textContent = mark.dataset.tip;
-    const at = mark.getBoundingClientRect();
-    const left = at.left + at.width / 2 - tip.offsetWidth / 2;
-    tip.style.left = `${Math.max(4, Math.min(left, document.documentElement.clientWidth - tip.offsetWidth - 4))}px`;
-    tip.style.top = `${at.top > tip.offsetHeight + 12 ? at.top - tip.offsetHeight - 8 : at.bottom + 8}px`;
-  };
-  const nearest = (event) => {
-    let best = null;
-    let reach = REACH;
-    for (const mark of marks) {
-      const at = mark.getBoundingClientRect();
-      const distance = Math.hypot(at.left + at.width / 2 - event.clientX, at.top + at.height / 2 - event.clientY);
-      if (distance < reach) [best, reach] = [mark, distance];
-    }
-    show(best);
-  };
-  plot.addEventListener('pointermove', nearest);
-  plot.addEventListener('pointerdown', nearest);
-  plot.addEventListener('pointerleave', (event) => { if (event.pointerType === 'mouse') show(null); });
-  addEventListener('scroll', () => { if (shown) show(null); }, { passive: true });
+}
+const seen = new IntersectionObserver((entries) => entries.forEach(({ isIntersecting, target }) => {
+  if (isIntersecting) { seen.unobserve(target); draw(target); }
+}), { rootMargin: '300px' });
+document.querySelectorAll('.plot').forEach((plot) => seen.observe(plot));
+dark.addEventListener('change', () => drawn.forEach(draw));
+
+// Tables: a click on (or Enter in) the head of a column sorts; what has no number is last either way.
+for (const table of document.querySelectorAll('table.sortable')) {
+  const heads = [...table.tHead.rows[0].cells];
+  const value = (row, column) => row.cells[column].firstChild.firstChild?.textContent.replaceAll(',', '').trim() ?? '';
+  heads.forEach((head, column) => {
+    head.tabIndex = 0;
+    const sort = () => {
+      const rising = head.getAttribute('aria-sort') === 'descending';
+      heads.forEach((other) => other.removeAttribute('aria-sort'));
+      head.setAttribute('aria-sort', rising ? 'ascending' : 'descending');
+      const keyed = [...table.tBodies[0].rows].map((row) => [value(row, column), row]);
+      const names = keyed.some(([text]) => text !== '–' && Number.isNaN(parseFloat(text)));
+      keyed.sort(([a], [b]) => {
+        if (names) return (rising ? 1 : -1) * b.localeCompare(a, 'en', { numeric: true });
+        const [x, y] = [parseFloat(a), parseFloat(b)];
+        if (Number.isNaN(x) || Number.isNaN(y)) return Number.isNaN(x) - Number.isNaN(y);
+        return (rising ? 1 : -1) * (x - y);
+      });
+      table.tBodies[0].append(...keyed.map(([, row]) => row));
+    };
+    head.addEventListener('click', sort);
+    head.addEventListener('keydown', (event) => { if (event.key === 'Enter') sort(); });
+  });
+}
+
+// Pictures: a click shows one large; a slider moves the border between host and TPA.
+const large = document.getElementById('large');
+for (const button of document.querySelectorAll('.enlarge')) {
+  button.addEventListener('click', () => {
+    const { src, alt } = button.firstElementChild;
+    large.querySelector('img').src = src;
+    large.querySelector('p').textContent = alt;
+    large.showModal();
+  });
+}
+large.addEventListener('click', (event) => { if (event.target === large) large.close(); });
+for (const input of document.querySelectorAll('.slider input')) {
+  input.addEventListener('input', () => input.parentElement.style.setProperty('--at', `${input.value}%`));
 }
 
 // A link to a folded section opens it.

@@ -1,217 +1,235 @@
-"""The content of a report: what is shown of each experiment."""
+"""The content of a report: which tables and figures show an experiment."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+import yaml
 
 from ...catalog import paper
-from ..experiments import EXPERIMENTS
+from .. import frames
+from ..experiments import EXPERIMENTS, suite_of
 from ..folders import RunView, State
 from ..suite import Suite
-from .classes import class_figures, class_tables, class_views, scored_classes
-from .cost import cost_table, machines, timing_table
-from .curves import gain_figure, repetition_figures
-from .document import Album, Photo, Section, Table, number, plain_rows, word
-from .plot import Axis
-from .subject import Subject, entries
-from .tables import host_table, number_table, variant_table
+from .albums import Album, albums
+from .figures import Figure, cost_figures, gain_figures, slug
+from .findings import Findings, claim_table, class_gains, comparison_tables, growth, overlaps, repetitions
+from .tables import Cell, Table, wide
 
-Content = dict[str, tuple]
 # How many runs a note names.
 _NAMED = 5
-_CHOICES = {
-    'best': 'where TPA helps most',
-    'typical': 'where it does as usual',
-    'worst': 'where it harms most',
-}
+# Experiments that score TPA as the config has it, so that any of them can tell about classes; the best source first.
+_CLASS_SOURCES = ('main', 'components', 'bank-size')
+#: What the report calls things.
+WORDS = yaml.safe_load((Path(__file__).parent / 'words.yaml').read_text(encoding='utf-8'))
+_STEPS, _NUMBERS, _ROWS = WORDS['steps'], WORDS['numbers'], WORDS['rows']
 
 
-def build_sections(suite: Suite, views: Sequence[RunView], tolerance: float) -> tuple[Section, ...]:
-    """A section for each experiment, and one about classes after the main table."""
-    sections = []
+@dataclass
+class Section:
+    """One experiment, or another view of its results.
+
+    Args:
+        name: Its name on the command line.
+        title: Its name for people.
+        about: What it shows.
+        progress: How far it is.
+        started: Whether there is anything to see.
+        notes: What a reader has to know, a paragraph each.
+        failures: Name of a failed run and why.
+        tables, figures, albums: What came out.
+    """
+
+    name: str
+    title: str
+    about: str
+    progress: str
+    started: bool
+    notes: list[str] = field(default_factory=list)
+    failures: list[tuple[str, str]] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+    albums: list[Album] = field(default_factory=list)
+
+
+def build_sections(suite: Suite, views: list[RunView], cells: pd.DataFrame) -> list[Section]:
+    """The claims of the text, a section for each experiment, and one about classes after the main table.
+
+    Args:
+        suite: The suite.
+        views: All its runs.
+        cells: From :func:`~tpa_mmseg.reproduce.frames.cells`.
+    """
+    sections = [_claims(suite, views)]
     for name, experiment in EXPERIMENTS.items():
-        mine = tuple(view for view in views if view.run.experiment == name)
-        subject = Subject(suite, mine, tolerance, tuple(views))
-        if mine:
-            states = Counter(view.state for view in mine)
-            failures = tuple((view.run.name, view.error or '') for view in mine if view.state is State.FAILED)
-            content = _CONTENT[name](subject)
-            content['notes'] = (*_partial(subject, mine), *content.get('notes', ()))
-            sections.append(Section(name, experiment.title, experiment.about, states, failures=failures, **content))
-        if name == 'main' and mine:
-            sections.append(_classes(subject))
-    return tuple(sections)
-
-
-def _main(subject: Subject) -> Content:
-    table = host_table(subject, 'main', 'mIoU of every host alone and with TPA')
-    return {'notes': _averages(subject, 'main'), 'tables': (table, number_table(subject, 'main-numbers'))}
-
-
-def _vfm(subject: Subject) -> Content:
-    table = host_table(subject, 'vfm', "mIoU of ProxyCLIP with other encoders inside; the bank's encoder stays")
-    return {'notes': _averages(subject, 'vfm'), 'tables': (table, number_table(subject, 'vfm-numbers'))}
-
-
-def _composition(subject: Subject) -> Content:
-    table = host_table(subject, 'composition', 'mIoU of hosts with other plug-ins, alone and with TPA on top')
-    return {'tables': (table, number_table(subject, 'composition-numbers'))}
-
-
-def _variants(name: str, caption: str) -> Callable[[Subject], Content]:
-    def content(subject: Subject) -> Content:
-        tables = variant_table(subject, name, caption), number_table(subject, f'{name}-numbers')
-        return {'notes': _averages(subject, name), 'tables': tables}
-
-    return content
-
-
-def _k(subject: Subject) -> Content:
-    content = _variants('k', 'Gain in mIoU for thresholds tau = k / C')(subject)
-    return {**content, 'figures': gain_figure(subject, 'k', 'Gain against k', Axis('k in tau = k / C'))}
-
-
-def _bank_size(subject: Subject) -> Content:
-    content = _variants('bank-size', 'Gain in mIoU with parts of the pool')(subject)
-    x = Axis('share of the pool', include=(0.0,), unit=' %')
-    return {
-        **content,
-        'notes': ('Smaller pools are parts of the larger ones.',),
-        'figures': gain_figure(subject, 'bank-size', 'Gain against the share of the pool', x, 100),
-    }
-
-
-def _repetition(subject: Subject) -> Content:
-    rows = []
-    for view in subject.done:
-        for curve in view.result.repetition:
-            for times, shares in curve.at_least.items():
-                for size, share in zip(curve.sizes, shares, strict=True):
-                    counts = number(size, digits=0), number(int(times), digits=0), number(100 * share, digits=1)
-                    rows.append((word(subject.benchmark(view.run)), word(curve.source), *counts))
-    columns = 'Benchmark', 'Seen by', 'Images', 'At least', 'Classes, %'
-    table = Table('repetition', 'All numbers', columns, plain_rows(rows), labels=2, csv=True, folded=True)
-    return {
-        'notes': (
-            'By labels (solid): a class is seen in an image when the truth has it; labels are used for this statistic '
-            'only. By anchors (broken): when the host finds enough anchors of it, which needs no label.',
-        ),
-        'tables': (table,) if rows else (),
-        'figures': repetition_figures(subject),
-    }
-
-
-def _overlap(subject: Subject) -> Content:
-    rows = []
-    for entry in entries(subject.views):
-        result = entry.view.result
-        split = next((one for one in result.overlap if one.key == entry.key), None) if result else None
-        labels = word(subject.benchmark(entry.view.run)), word(entry.title), word(subject.state(entry.view))
-        if split is None:
-            rows.append((*labels, *[word('')] * 7))
+        mine = [view for view in views if view.run.experiment == name]
+        if not mine:
             continue
-        shares = number(100 * split.overlap, digits=1), number(100 * split.classes_shared, digits=1)
-        images = number(split.pool_images, digits=0), number(split.evaluation_images, digits=0)
-        scores = number(entry.base), number(entry.tpa), number(entry.gain, signed=True)
-        rows.append((*labels, *shares, *images, *scores))
-    columns = ('Benchmark', 'Pool', 'State', 'Overlap, %', 'Classes shared, %', 'Pool images', 'Evaluation images')
-    columns += ('Base', 'TPA', 'Gain')
-    caption = 'mIoU with pools whose classes overlap much, by chance and little with those of the evaluation images'
-    table = Table('overlap', caption, columns, plain_rows(rows), labels=3, latex=True, csv=True)
-    title = 'Gain against label overlap'
-    return {
-        'notes': (
-            'Labels were used only to make these splits: to choose which images are in a pool. The banks are made '
-            'from the images alone, and no image of a pool is evaluated. The evaluation images are the same for all '
-            'pools, but only a part of the test set, so that their mIoU differs from that of the main table.',
-        ),
-        'tables': (table,),
-        'figures': gain_figure(subject, 'overlap', title, Axis('overlap of pool and evaluation', unit=' %'), 100),
-    }
+        section = _start(name, experiment.title, experiment.about, mine)
+        _FILL.get(name, _variants)(section, mine, cells[cells.experiment == name])
+        _add(section, _FINDINGS[name](mine, views) if name in _FINDINGS else Findings())
+        section.notes += WORDS['notes'].get(name, [])
+        section.notes += WORDS['notes beside the paper'].get(name, []) if suite.name == 'paper' else []
+        sections.append(section)
+        if name == 'main':
+            sections.append(_classes(suite, views))
+    return sections
 
 
-def _cost(subject: Subject) -> Content:
-    notes = machines(subject)
-    if subject.comparable:
-        notes.append(
-            "The paper's times are of an A100: beside those of another device they say little. Its total is that of "
-            'one pass of CLIP and one of the encoder, ours that of the whole host and the encoder.'
-        )
-    tables = cost_table(subject, 'cost'), *([timing_table(subject, 'cost-numbers')] if subject.done else [])
-    return {'notes': tuple(notes), 'tables': tables}
+def _start(name: str, title: str, about: str, views: list[RunView]) -> Section:
+    states = Counter(view.state for view in views)
+    done = f'{states[State.DONE]} of {len(views)} runs done'
+    others = (State.RUNNING, State.INTERRUPTED, State.FAILED)
+    progress = ', '.join([done, *(f'{states[state]} {state.value}' for state in others if states[state])])
+    section = Section(name, title, about, progress, states[State.WAITING] < len(views))
+    section.failures = [(view.run.name, view.error or '') for view in views if view.state is State.FAILED]
+    found = [f'{view.run.name} ({frames.partial(view)})' for view in views if frames.partial(view)]
+    if found:
+        more = f' and {len(found) - _NAMED} more' if len(found) > _NAMED else ''
+        section.notes.append(f'Not made with the number of images that is planned: {", ".join(found[:_NAMED])}{more}.')
+    return section
 
 
-def _pictures(subject: Subject) -> Content:
-    albums = []
-    for view in subject.done:
-        for choice, title in _CHOICES.items():
-            photos = tuple(
-                Photo(view.folder.path / picture.file, picture.caption, picture.kind)
-                for picture in view.result.pictures
-                if picture.choice == choice
-            )
-            if photos:
-                albums.append(Album(f'{subject.benchmark(view.run)}: {title}', photos))
-    note = (
-        'Green: corrected by TPA. Red: broken by it. Light gray: right with and without it. Dark gray: wrong in both.'
+def _add(section: Section, found: Findings) -> None:
+    section.tables += found.tables
+    section.figures += found.figures
+    section.notes += found.notes
+
+
+def _claims(suite: Suite, views: list[RunView]) -> Section:
+    tables = [view for view in views if view.run.experiment in ('main', 'vfm', 'composition')]
+    section = _start('claims', 'Claims of the text', "what the paper's text says about its tables", tables)
+    section.failures, section.tables = [], [claim_table(suite, tables)]
+    section.notes = WORDS['notes']['claims']
+    return section
+
+
+def _hosts(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
+    """Three rows for each host: alone, with TPA, gain."""
+    suite, others = suite_of(views[0].run.suite), {view.run.name for view in views if not view.run.settings}
+    frame = wide(cells[~cells.run.isin(others)], ['host', 'backbone', 'quantity'], digits=1)
+    frame['host'] = [
+        host if row == 'base' else _ROWS[row] for host, row in zip(frame.host, frame.quantity, strict=True)
+    ]
+    frame.loc[frame.quantity != 'base', 'backbone'] = ''
+    frame = frame.drop(columns='quantity').rename(columns={'host': 'Host', 'backbone': 'Backbone'})
+    section.tables = [Table(section.name, f'mIoU: {section.about}', frame, group=3)]
+    section.tables += [*comparison_tables(suite, views, cells), _numbers(section, cells)]
+    _note_averages(section, cells)
+    if cells.paper.notna().any():
+        section.notes.append(paper.about_base_rows())
+
+
+def _variants(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
+    """The host alone, then the gain of each setting of TPA."""
+    shown = cells[cells.quantity != 'tpa']
+    alone = f'{cells.host.iloc[0]} {cells.backbone.iloc[0]} alone (mIoU)'
+    frame = wide(
+        shown.assign(title=shown.title.where(shown.quantity == 'gain', alone)), ['title', 'quantity'], digits=2
     )
-    return {'notes': (note,) if albums else (), 'albums': tuple(albums)}
+    frame = frame.drop(columns='quantity').rename(columns={'title': 'Setting'})
+    section.tables = [Table(section.name, f'Gain in mIoU: {section.about}', frame), _numbers(section, cells)]
+    section.figures = list(gain_figures(cells))
+    _note_averages(section, cells)
 
 
-def _classes(subject: Subject) -> Section:
-    """Gain of each class, from the runs of other experiments."""
-    found = scored_classes(subject)
-    planned = {view.run.benchmark for view in class_views(subject)}
-    states = Counter({State.DONE: len(found), State.WAITING: len(planned) - len(found)})
-    pointing = ('Point at a dot, or touch it, to see its class. The tables have the same numbers.',) if found else ()
-    row = subject.suite.ablation
-    name = f'{subject.suite.hosts[row.host]} {subject.suite.backbones[row.backbone]}'
-    return Section(
-        'classes',
-        'Gain of each class',
-        f'which classes {name} gains with TPA',
-        states,
-        notes=(*_partial(subject, [view for view, _ in found.values()]), *pointing),
-        figures=class_figures(subject),
-        tables=class_tables(subject),
-    )
+def _numbers(section: Section, cells: pd.DataFrame) -> Table:
+    columns = [name for name in _NUMBERS if cells.paper.notna().any() or name not in ('paper', 'difference')]
+    frame = cells[columns].rename(columns=_NUMBERS)
+    return Table(f'{section.name}-numbers', 'All numbers (mIoU)', frame, numbers=True)
 
 
-def _partial(subject: Subject, views: Sequence[RunView]) -> tuple[str, ...]:
-    """Says which numbers are not of the images that the experiment asks for."""
-    found = [f'{view.run.name} ({subject.partial(view)})' for view in views if subject.partial(view)]
-    if not found:
-        return ()
-    more = f' and {len(found) - _NAMED} more' if len(found) > _NAMED else ''
-    return (f'Not made with the number of images that is planned: {", ".join(found[:_NAMED])}{more}.',)
+def _overlap(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
+    _variants(section, views, cells)
+    frame = frames.overlap(views)
+    names = ['Benchmark', 'Pool', 'Overlap, %', 'Classes shared, %', 'Pool images']
+    section.tables.append(Table('overlap-pools', 'The pools', frame.set_axis(names, axis=1), numbers=True))
 
 
-def _averages(subject: Subject, experiment: str) -> tuple[str, ...]:
+def _repetition(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
+    frame = frames.repetition(views)
+    names = ['Benchmark', 'Seen by', 'Images', 'At least', 'Classes, %']
+    section.tables = [Table('repetition', 'All numbers', frame.set_axis(names, axis=1), numbers=True)]
+
+
+def _cost(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
+    frame, titles = frames.cost(views), _STEPS | WORDS['sizes']
+    rows = []
+    for view in views:
+        names, note = frames.labels(view.run), '' if view.result is not None else 'not run'
+        name = [names[part] for part in ('host', 'backbone', 'benchmark')]
+        found = frame[frame.run == view.run.name]
+        steps = {row.step: Cell(row.median, row.paper, note=note, digits=2) for row in found.itertuples()}
+        rows.append([*name, *(steps.get(step, Cell(note=note)) for step in titles)])
+        if view.result is not None and (cost := view.result.cost) is not None:
+            about = f'images of {" × ".join(map(str, cost.image_size))} (median), {cost.num_classes} classes'
+            section.notes.append(f'{" ".join(name)}: {cost.device}, {about}.')
+    table = pd.DataFrame(rows, columns=['Host', 'Backbone', 'Benchmark', *titles.values()])
+    long = frame.assign(step=frame.step.map(titles)).drop(columns='run').rename(columns=str.capitalize)
+    section.tables = [
+        Table('cost', 'Median milliseconds per image, and what is kept', table),
+        Table('cost-numbers', 'All times with their quartiles', long, numbers=True),
+    ]
+    first = frame[frame.benchmark == frame.benchmark.iloc[0]] if len(frame) else frame
+    section.figures = list(cost_figures(first.assign(step=first.step.map(titles)), list(_STEPS.values())))
+
+
+def _pictures(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
+    section.albums = albums(views)
+
+
+def _classes(suite: Suite, views: list[RunView]) -> Section:
+    """Gain of each class, from the first experiment that has the benchmark."""
+    found: dict[str, RunView] = {}
+    for view in sorted(
+        (view for view in views if view.run.row == suite.ablation and view.run.experiment in _CLASS_SOURCES),
+        key=lambda view: (view.state is not State.DONE, _CLASS_SOURCES.index(view.run.experiment)),
+    ):
+        found.setdefault(view.run.benchmark, view)
+    chosen = [found[name] for name in suite.benchmarks if name in found]
+    name = f'{suite.hosts[suite.ablation.host]} {suite.backbones[suite.ablation.backbone]}'
+    section = _start('classes', 'Gain of each class', f'which classes {name} gains with TPA', chosen)
+    section.failures = []
+    frame = frames.classes(chosen)
+    _add(section, class_gains(suite, views))
+    names = ['Class', 'Base IoU', 'TPA IoU', 'Gain', 'Pixels', 'Test images', 'Anchors']
+    for benchmark, rows in frame.groupby('benchmark', sort=False):
+        table = rows[['class', 'host_iou', 'tpa_iou', 'gain', 'support', 'images', 'anchors']].set_axis(names, axis=1)
+        section.tables.append(Table(f'classes-{slug(benchmark)}', f'{benchmark}: every class', table, numbers=True))
+    return section
+
+
+def _note_averages(section: Section, cells: pd.DataFrame) -> None:
     """Says which of the paper's printed averages are not the mean of their row, which is what ours stands beside."""
-    if not subject.comparable:
-        return ()
-    rows = {str(view.run.row) for view in subject.views} | {entry.key for entry in entries(subject.views)}
+    keys = {*cells.setting, *cells.run.str.rpartition('_')[0]} if cells.paper.notna().any() else set()
     found = [
         f'{entry["key"]}: {entry["printed"]} instead of {entry["mean"]}'
         for entry in paper.tables()['averages_that_differ_from_the_mean']
-        if entry['table'] == experiment and entry['key'] in rows
+        if entry['table'] == section.name and entry['key'] in keys
     ]
-    if not found:
-        return ()
-    return (f"The paper's averages are the means of its cells. It prints others for {'; '.join(found)}.",)
+    if found:
+        section.notes.append(
+            f"The paper's averages are the means of its cells. It prints others for {'; '.join(found)}."
+        )
 
 
-_CONTENT: dict[str, Callable[[Subject], Content]] = {
-    'main': _main,
-    'vfm': _vfm,
-    'components': _variants('components', 'Gain in mIoU when a part of TPA is replaced'),
-    'k': _k,
-    'extractor': _variants('extractor', 'Gain in mIoU with other encoders of the bank'),
-    'composition': _composition,
-    'bank-size': _bank_size,
-    'repetition': _repetition,
+_FILL: dict[str, Callable[[Section, list[RunView], pd.DataFrame], None]] = {
+    'main': _hosts,
+    'vfm': _hosts,
+    'composition': _hosts,
     'overlap': _overlap,
+    'repetition': _repetition,
     'cost': _cost,
     'pictures': _pictures,
+    'anchors': _pictures,
+}
+# What the paper shows beside the table of an experiment, from its runs and from all.
+_FINDINGS: dict[str, Callable[[list[RunView], list[RunView]], Findings]] = {
+    'bank-size': lambda mine, views: growth(mine),
+    'repetition': lambda mine, views: repetitions(mine, [one for one in views if one.run.experiment == 'bank-size']),
+    'overlap': lambda mine, views: overlaps(mine),
 }

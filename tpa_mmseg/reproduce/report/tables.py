@@ -1,129 +1,178 @@
-"""Tables of scores: as the paper lays them out, and with every number in a column of its own."""
+"""Tables as pandas frames, and as HTML, Markdown, LaTeX and CSV. Names come from strangers: all formats escape them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import re
+from dataclasses import dataclass
+from html import escape
+from typing import NamedTuple
 
-from ..folders import State
-from .document import Cell, Group, Table, absent, number, pending, plain_rows, unmeasured, word
-from .subject import Entry, Subject, entries, grouped
+import pandas as pd
 
-_QUANTITIES = ('base', 'tpa', 'gain')
-_EMPTY = Cell('')
+from ...console import render
 
-
-def host_table(subject: Subject, name: str, caption: str) -> Table:
-    """Hosts down, benchmarks across: base, TPA and gain of each, and their averages."""
-    columns = subject.benchmarks()
-    runs = grouped(subject.views, lambda view: (subject.host(view.run), subject.backbone(view.run)))
-    groups = []
-    for (host, backbone), views in runs.items():
-        found = {entry.view.run.benchmark: entry for entry in entries(views)}
-        rows = []
-        for quantity, labels in zip(_QUANTITIES, ((host, backbone), ('+ TPA', ''), ('gain', '')), strict=True):
-            cells = _across(subject, [found.get(column) for column in columns], quantity, digits=1)
-            rows.append((*(word(label) for label in labels), *cells))
-        groups.append(Group(tuple(rows), key=1))
-    titles = _titles(subject, columns)
-    return Table(name, caption, ('Host', 'Backbone', *titles), tuple(groups), labels=2, latex=True)
+_LATEX = {'\\': r'\textbackslash{}', '~': r'\textasciitilde{}', '^': r'\textasciicircum{}'}
+_LATEX |= {sign: f'\\{sign}' for sign in '&%$#_{}'} | {'▲': r'$\uparrow$', '▼': r'$\downarrow$', '–': '--'}
+# A spreadsheet takes a cell that begins so for a formula.
+_FORMULA = ('=', '+', '-', '@', '\t', '\r', '\n')
 
 
-def variant_table(subject: Subject, name: str, caption: str) -> Table:
-    """Variants down, benchmarks across: the mIoU of the host alone, then the gain of each variant."""
-    columns = subject.benchmarks()
-    found = grouped(entries(subject.views), lambda entry: entry.title)
-    run = subject.views[0].run
+class Cell(NamedTuple):
+    """A number beside the paper's.
+
+    Args:
+        ours: NaN where there is none (yet).
+        paper: NaN where the paper prints none.
+        outside: Whether they are further apart than the tolerance.
+        note: Why ours is missing, or what else there is to say.
+        digits: Decimals.
+        signed: Whether positive numbers have a sign.
+    """
+
+    ours: float = float('nan')
+    paper: float = float('nan')
+    outside: bool = False
+    note: str = ''
+    digits: int = 1
+    signed: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table in any format.
+
+    Args:
+        name: Name of its files.
+        caption: What it shows.
+        frame: Its cells: numbers, names, or :class:`Cell`.
+        group: How many rows belong together.
+        numbers: Whether it is one for further work: a CSV file, folded on the page.
+    """
+
+    name: str
+    caption: str
+    frame: pd.DataFrame
+    group: int = 1
+    numbers: bool = False
+
+    def to_html(self) -> str:
+        heads = [_html(name, side == 'r') for name, side in zip(self.frame, self._sides, strict=True)]
+        kinds = ['sortable' if self.group == 1 else 'grouped']
+        return self.frame.map(_html).set_axis(heads, axis=1).to_html(index=False, escape=False, border=0, classes=kinds)
+
+    def to_markdown(self) -> str:
+        frame = self.frame.map(_markdown).rename(columns=_markdown)
+        return render(list(frame.columns), frame.values.tolist(), self._sides, markdown=True)
+
+    def to_latex(self) -> str:
+        """With the rules of booktabs."""
+        frame = self.frame.map(_latex).rename(columns=_latex)
+        names = {'caption': _latex(self.caption), 'label': f'tab:{self.name}', 'column_format': self._sides}
+        return frame.to_latex(index=False, escape=False, **names)
+
+    def to_csv(self) -> str:
+        """Numbers are not rounded, and stay numbers."""
+        return self.frame.map(_plain).rename(columns=_plain).to_csv(index=False)
+
+    @property
+    def _sides(self) -> str:
+        """Names to the left, numbers to the right."""
+        names = self.frame.map(lambda value: isinstance(value, str)).all()
+        return ''.join('l' if name else 'r' for name in names)
+
+
+def _number(value: float, digits: int, signed: bool) -> str:
+    # Adding zero turns -0.0 into 0.0.
+    return f'{round(value, digits) + 0.0:{"+" if signed else ""},.{digits}f}'
+
+
+def _text(value: object) -> str:
+    """What is shown of a value that is no :class:`Cell`."""
+    if isinstance(value, str):
+        return value
+    if value is None or pd.isna(value):
+        return '–'
+    if float(value).is_integer():
+        return f'{value:,.0f}'
+    return f'{value:,.2f}' if abs(value) >= 1 else f'{value:.3g}'
+
+
+def _parts(cell: Cell) -> tuple[str, str, str]:
+    """Our number or why there is none, the paper's, and a mark that needs no color."""
+    ours = '–' if pd.isna(cell.ours) else _number(cell.ours, cell.digits, cell.signed)
+    # The paper has one decimal, or two.
+    digits = 1 if round(cell.paper, 1) == cell.paper else cell.digits
+    paper = '' if pd.isna(cell.paper) else _number(cell.paper, digits, cell.signed)
+    mark = ('▲' if cell.ours > cell.paper else '▼') if cell.outside else ''
+    return ours, paper, mark
+
+
+def _cell_text(cell: Cell) -> str:
+    ours, paper, mark = _parts(cell)
+    return ' '.join(filter(None, (ours, f'({paper})' if paper else '', mark, cell.note)))
+
+
+def _html(value: object, right: bool = False) -> str:
+    if not isinstance(value, Cell):
+        kind = '' if isinstance(value, str) and not right else ' class="n"'
+        return f'<span{kind}>{escape(_text(value))}</span>'
+    ours, paper, mark = _parts(value)
+    kind = 'n out' if mark else 'n missing' if pd.isna(value.ours) else 'n'
+    shown = f'{ours} {mark}'.strip() if not (pd.isna(value.ours) and value.note) else value.note
+    note = value.note if shown != value.note else ''
+    small = ''.join(f'<small>{escape(text)}</small>' for text in (paper and f'paper {paper}', note) if text)
+    return f'<span class="{kind}">{escape(shown)}{small}</span>'
+
+
+def _markdown(value: object) -> str:
+    text = _cell_text(value) if isinstance(value, Cell) else _text(value)
+    return escape_markdown(text)
+
+
+def escape_markdown(text: str) -> str:
+    """Names that would be taken for markup are shown as they are; bars of tables are left to the table."""
+    return re.sub(r'([\\`*_\[\]#!~])', r'\\\1', escape(text, quote=False))
+
+
+def _latex(value: object) -> str:
+    text = _cell_text(value) if isinstance(value, Cell) else _text(value)
+    return ''.join(_LATEX.get(sign, sign) for sign in text)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Cell):
+        return value.ours
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def wide(cells: pd.DataFrame, by: list[str], digits: int) -> pd.DataFrame:
+    """Benchmarks across, and their average once all of a row have run: a mean of some cannot stand beside one of all.
+
+    Args:
+        cells: From :func:`~tpa_mmseg.reproduce.frames.cells`.
+        by: Columns whose values make a row; they become the columns at the left.
+        digits: Decimals.
+    """
+    benchmarks = list(dict.fromkeys(cells.benchmark))
     rows = []
-    for title, variants in found.items():
-        places = {entry.view.run.benchmark: entry for entry in variants}
-        line = [places.get(column) for column in columns]
-        if not rows:
-            host = word(f'{subject.host(run)} {subject.backbone(run)} alone (mIoU)')
-            rows.append((host, *_across(subject, line, 'base', digits=2)))
-        rows.append((word(title), *_across(subject, line, 'gain', digits=2)))
-    return Table(name, caption, ('Variant', *_titles(subject, columns)), plain_rows(rows), latex=True)
+    for key, line in cells.groupby(by, sort=False):
+        signed = (line.quantity == 'gain').all()
+        found = {row.benchmark: _cell(row, digits, signed) for row in line.itertuples()}
+        rows.append([*key, *(found.get(name, Cell(note='not planned')) for name in benchmarks)])
+        if len(benchmarks) > 1:
+            rows[-1].append(_average(line, len(benchmarks), digits, signed))
+    average = ['Average'] if len(benchmarks) > 1 else []
+    return pd.DataFrame(rows, columns=[*by, *benchmarks, *average])
 
 
-def _titles(subject: Subject, columns: Sequence[str]) -> list[str]:
-    titles = [subject.suite.benchmarks[column] for column in columns]
-    return [*titles, 'Average'] if len(columns) > 1 else titles
+def _cell(row: NamedTuple, digits: int, signed: bool) -> Cell:
+    note = row.state.removeprefix('done').removeprefix(', ')
+    return Cell(row.ours, row.paper, row.outside, note, digits, signed)
 
 
-def _across(subject: Subject, line: Sequence[Entry | None], quantity: str, digits: int) -> list[Cell]:
-    """Cells of a row, and the average where there is more than one benchmark. None is a run that is not planned."""
-    options = {'digits': digits, 'signed': quantity == 'gain'}
-    cells = [
-        absent('–', 'not part of the experiment') if entry is None else _cell(subject, entry, quantity, **options)
-        for entry in line
-    ]
-    planned = [entry for entry in line if entry is not None]
-    if len(line) > 1 and len(planned) == 1:
-        cells.append(absent('–', 'only one benchmark'))
-    elif len(line) > 1:
-        average = _average(subject, planned, quantity, **options)
-        # Rows of other lengths stand above and below it.
-        over = f'over {len(planned)} of {len(line)}' if len(planned) < len(line) else ''
-        partial = 'not all images' if any(subject.partial(entry.view) for entry in planned) else ''
-        cells.append(replace(average, spread=', '.join(filter(None, (over, partial)))))
-    return cells
-
-
-def _cell(subject: Subject, entry: Entry, quantity: str, digits: int, signed: bool) -> Cell:
-    ours, paper = getattr(entry, quantity), getattr(entry.paper, quantity)
-    if entry.view.state is not State.DONE:
-        return unmeasured(pending(entry.view), paper, signed)
-    return replace(number(ours, digits, signed, paper, subject.tolerance), spread=subject.partial(entry.view))
-
-
-def _average(subject: Subject, line: Sequence[Entry], quantity: str, digits: int, signed: bool) -> Cell:
-    """The mean over benchmarks, only when all of them have run: a mean of some cannot be set beside one of all."""
-    ours = [getattr(entry, quantity) for entry in line]
-    paper = [getattr(entry.paper, quantity) for entry in line]
-    printed = None if not paper or None in paper else round(sum(paper) / len(paper), digits)
-    missing = ours.count(None)
-    if missing or not ours:
-        reason = absent(f'{len(ours) - missing} of {len(ours)}', 'the average is taken when all have run')
-        return unmeasured(reason, printed, signed)
-    return number(sum(ours) / len(ours), digits, signed, printed, subject.tolerance)
-
-
-def number_table(subject: Subject, name: str) -> Table:
-    """One row for every variant of every run: base, TPA, gain, the paper's, and the differences."""
-    several = any(len(view.run.settings) > 1 for view in subject.views)
-    labels: dict[str, Callable[[Entry], Cell]] = {
-        'Host': lambda entry: word(subject.host(entry.view.run)),
-        'Backbone': lambda entry: word(subject.backbone(entry.view.run)),
-        'Benchmark': lambda entry: word(subject.benchmark(entry.view.run)),
-        **({'Variant': lambda entry: word(entry.title)} if several else {}),
-        'State': lambda entry: word(subject.state(entry.view)),
-    }
-    values: dict[str, Callable[[Entry], Cell]] = {
-        'Base': lambda entry: _plain(entry.base),
-        'TPA': lambda entry: _plain(entry.tpa),
-        'Gain': lambda entry: _plain(entry.gain, signed=True),
-    }
-    if subject.comparable:
-        values |= {
-            "Paper's base": lambda entry: _plain(entry.paper.base),
-            "Paper's TPA": lambda entry: _plain(entry.paper.tpa),
-            "Paper's gain": lambda entry: _plain(entry.paper.gain, signed=True),
-            'Difference, base': lambda entry: _difference(subject, entry, 'base'),
-            'Difference, TPA': lambda entry: _difference(subject, entry, 'tpa'),
-            'Difference, gain': lambda entry: _difference(subject, entry, 'gain'),
-        }
-    rows = [[column(entry) for column in (*labels.values(), *values.values())] for entry in entries(subject.views)]
-    titles = (*labels, *values)
-    return Table(name, 'All numbers (mIoU)', titles, plain_rows(rows), len(labels), csv=True, folded=True)
-
-
-def _plain(value: float | None, signed: bool = False) -> Cell:
-    return _EMPTY if value is None else number(value, signed=signed)
-
-
-def _difference(subject: Subject, entry: Entry, quantity: str) -> Cell:
-    ours, paper = getattr(entry, quantity), getattr(entry.paper, quantity)
-    if ours is None or paper is None:
-        return _EMPTY
-    compared = number(ours, paper=paper, tolerance=subject.tolerance)
-    return Cell(compared.difference, round(ours - paper, 2), difference=compared.difference, outside=compared.outside)
+def _average(line: pd.DataFrame, benchmarks: int, digits: int, signed: bool) -> Cell:
+    paper = line.paper.mean(skipna=False)
+    if line.ours.isna().any():
+        return Cell(paper=paper, note=f'{line.ours.count()} of {len(line)} run', digits=digits, signed=signed)
+    note = f'over {len(line)} of {benchmarks}' if len(line) < benchmarks else ''
+    return Cell(line.ours.mean(), paper, note=note, digits=digits, signed=signed)

@@ -1,58 +1,94 @@
-"""Writes a report in all its formats."""
+"""Writes a report: one page, Markdown, and every table and figure as files for a paper."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
+import jinja2
+import vl_convert
+from markupsafe import Markup
+
 from ...io import atomic_write
-from ..folders import WORK_DIR
 from ..reference import TOLERANCE
-from .build import build_report
-from .document import Report
-from .latex import latex_text
-from .markdown import markdown_text
-from .page import page_text
-from .spreadsheet import csv_text
+from ..sources import Source
+from .build import VERDICTS, Report, build_report
+from .tables import escape_markdown
+
+FIGURE_FORMATS = ('svg', 'png', 'pdf')
+_HERE = Path(__file__).parent
+_LATEX_HEAD = '% \\usepackage{booktabs}. Ours (the paper); an arrow marks what is beyond the tolerance.\n'
 
 
 def write_report(
+    source: Source,
     out: Path | None = None,
-    work_dir: Path = WORK_DIR,
     suites: Sequence[str] | None = None,
     tolerance: float = TOLERANCE,
+    formats: Sequence[str] = FIGURE_FORMATS,
 ) -> list[Path]:
-    """Writes ``report.html``, ``report.md``, ``tables/<suite>/*.csv|tex`` and ``figures/<suite>/*.svg``.
+    """Writes ``report.html``, ``report.md``, ``tables/<suite>/*.csv|tex`` and ``figures/<suite>/*.svg|png|pdf``.
 
     Args:
-        out: Folder to write to; by default ``report`` in the folder of runs.
-        work_dir: Where the runs are.
+        source: Where the results are.
+        out: Folder to write to; by default ``report`` beside the results.
         suites: Names of suites; by default the paper's, and every other in which something was started.
         tolerance: How far a number may be from the paper's, in points of mIoU, without being marked.
+        formats: Of the figures' files.
 
     Returns:
         The files, the page first.
     """
-    out = Path(work_dir) / 'report' if out is None else Path(out)
-    report = build_report(Path(work_dir), suites, tolerance)
+    out = source.folder / 'report' if out is None else Path(out)
+    report = build_report(source, suites, tolerance)
     written = []
-    for name, text in _files(report, out):
-        with atomic_write(out / name, 'w') as file:
-            file.write(text)
+    for name, content in _files(report, formats):
+        with atomic_write(out / name) as file:
+            file.write(content.encode() if isinstance(content, str) else content)
         written.append(out / name)
     return written
 
 
-def _files(report: Report, out: Path) -> Iterator[tuple[str, str]]:
+def _files(report: Report, formats: Sequence[str]) -> Iterator[tuple[str, str | bytes]]:
     """Name and content of every file."""
     yield 'report.html', page_text(report)
-    yield 'report.md', markdown_text(report, out)
+    yield 'report.md', _template('report.md').render(report=report, verdicts=VERDICTS)
     for part in report.parts:
         for section in part.sections:
             for table in section.tables:
-                if table.latex:
-                    yield f'tables/{part.suite}/{table.name}.tex', latex_text(table, part.badge, report.tolerance)
-                if table.csv:
-                    yield f'tables/{part.suite}/{table.name}.csv', csv_text(table, part.suite)
+                suffix, text = ('csv', table.to_csv()) if table.numbers else ('tex', _LATEX_HEAD + table.to_latex())
+                yield f'tables/{part.suite}/{table.name}.{suffix}', text
             for figure in section.figures:
-                yield f'figures/{part.suite}/{figure.name}.svg', figure.plot.svg_file()
+                spec = figure.chart.to_dict()
+                for suffix in formats:
+                    draw = getattr(vl_convert, f'vegalite_to_{suffix}')
+                    drawn = draw(spec, scale=2) if suffix == 'png' else draw(spec)
+                    yield f'figures/{part.suite}/{figure.name}.{suffix}', drawn
+
+
+def page_text(report: Report) -> str:
+    """The page: style, scripts, data and pictures are inside it."""
+    return _template('page.html').render(
+        report=report, verdicts=VERDICTS, css=_asset('page.css'), vega=_vega(), js=_asset('page.js')
+    )
+
+
+def _template(name: str) -> jinja2.Template:
+    escapes = name.endswith('.html')
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE), autoescape=escapes, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {'markup': Markup, 'md': escape_markdown}
+    return environment.get_template(name)
+
+
+@cache
+def _asset(name: str) -> Markup:
+    return Markup((_HERE / name).read_text(encoding='utf-8'))
+
+
+@cache
+def _vega() -> Markup:
+    """Vega and what it needs, as one script that ends where its tag does."""
+    return Markup(vl_convert.javascript_bundle('window.vegaEmbed = vegaEmbed;').replace('</script', r'<\/script'))

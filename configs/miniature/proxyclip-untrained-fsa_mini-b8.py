@@ -1,0 +1,4 @@
+"""ProxyCLIP (Untrained) + FSA with CLIP Mini-B/8 on Miniature."""
+
+_base_ = 'proxyclip-untrained_mini-b8.py'
+model = dict(host=dict(plugin=dict(type='FSA', sharpness=3.0)))

@@ -1,0 +1,4 @@
+"""ProxyCLIP (DINOv2) + FSA with CLIP ViT-B/16 on Context59."""
+
+_base_ = 'proxyclip-dinov2_vit-b16_context59.py'
+model = dict(host=dict(plugin=dict(type='FSA', sharpness=3.0)))

@@ -1,0 +1,4 @@
+"""ProxyCLIP (DINOv2) + FSA with CLIP ViT-H/14 on VOC21."""
+
+_base_ = 'proxyclip-dinov2_vit-h14_voc21.py'
+model = dict(host=dict(plugin=dict(type='FSA', sharpness=2.3)))

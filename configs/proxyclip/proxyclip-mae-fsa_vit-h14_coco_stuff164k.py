@@ -1,0 +1,4 @@
+"""ProxyCLIP (MAE) + FSA with CLIP ViT-H/14 on COCO-Stuff164k."""
+
+_base_ = 'proxyclip-mae_vit-h14_coco_stuff164k.py'
+model = dict(host=dict(plugin=dict(type='FSA', sharpness=4.5)))

@@ -1,0 +1,4 @@
+"""ProxyCLIP (MAE) + FSA with CLIP ViT-L/14 on ADE20K."""
+
+_base_ = 'proxyclip-mae_vit-l14_ade20k.py'
+model = dict(host=dict(plugin=dict(type='FSA', sharpness=4.5)))

@@ -1,0 +1,4 @@
+"""ProxyCLIP (MAE) + FSA with CLIP ViT-L/14 on COCO-Object."""
+
+_base_ = 'proxyclip-mae_vit-l14_coco_object.py'
+model = dict(host=dict(plugin=dict(type='FSA', sharpness=4.5), prob_thd=0.3))

@@ -1,0 +1,4 @@
+"""ProxyCLIP (SAM) + FSA with CLIP ViT-H/14 on VOC20."""
+
+_base_ = 'proxyclip-sam_vit-h14_voc20.py'
+model = dict(host=dict(plugin=dict(type='FSA', sharpness=2.3)))

@@ -1,0 +1,4 @@
+"""ProxyCLIP (SAM) + FSA with CLIP ViT-L/14 on Cityscapes."""
+
+_base_ = 'proxyclip-sam_vit-l14_cityscapes.py'
+model = dict(host=dict(plugin=dict(type='FSA', sharpness=3.0), slide_stride=80))

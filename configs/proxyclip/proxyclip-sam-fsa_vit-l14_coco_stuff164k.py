@@ -1,0 +1,4 @@
+"""ProxyCLIP (SAM) + FSA with CLIP ViT-L/14 on COCO-Stuff164k."""
+
+_base_ = 'proxyclip-sam_vit-l14_coco_stuff164k.py'
+model = dict(host=dict(plugin=dict(type='FSA', sharpness=3.0)))

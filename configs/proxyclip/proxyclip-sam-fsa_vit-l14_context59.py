@@ -1,0 +1,4 @@
+"""ProxyCLIP (SAM) + FSA with CLIP ViT-L/14 on Context59."""
+
+_base_ = 'proxyclip-sam_vit-l14_context59.py'
+model = dict(host=dict(plugin=dict(type='FSA', sharpness=3.0)))
