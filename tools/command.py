@@ -28,6 +28,35 @@ def add_cfg_options(parser: argparse.ArgumentParser, text: str) -> None:
     parser.add_argument('--cfg-options', nargs='+', action=KeyValues, default=[], metavar='KEY=VALUE', help=text)
 
 
+def add_launch_options(parser: argparse.ArgumentParser, what: str) -> None:
+    """Adds what ``tpa_mmseg.launch.LaunchOptions.of`` reads. Args: parser; what: The name of a task, e.g. ``'run'``."""
+    add = parser.add_argument
+    add('--launcher', choices=('local', 'slurm', 'ray'), default='local', help='this machine (default), Slurm or Ray')
+    add('--gpus', type=int, metavar='N', help='use at most N GPUs at a time (default: all)')
+    add('--processes', type=int, default=1, metavar='N', help=f'without GPUs: at most N {what}s at a time (default: 1)')
+    add(
+        f'--gpus-per-{what}',
+        dest='gpus_per_task',
+        type=int,
+        default=1,
+        metavar='N',
+        help=f'GPUs that share one {what} (default: 1); without GPUs, processes',
+    )
+    add('--dry-run', action='store_true', help='show what would be run and what is missing for it')
+    add('--rerun', action='store_true', help='run what is done again')
+    add('--limit', type=int, default=0, metavar='N', help=f'at most N {what}s')
+    add('--ray-address', metavar='ADDRESS', help='a Ray cluster, e.g. auto (default: one on this machine)')
+    group = parser.add_argument_group('Slurm')
+    for name in ('partition', 'account', 'qos', 'constraint'):
+        group.add_argument(f'--{name}', metavar='NAME')
+    group.add_argument('--time', type=int, default=720, metavar='MINUTES', help=f'limit of a {what} (default: 720)')
+    group.add_argument('--mem', metavar='SIZE', help=f'memory of a {what}, e.g. 32GB')
+    group.add_argument(
+        '--slurm', nargs='+', action=KeyValues, default=[], metavar='KEY=VALUE', help='more, e.g. gres=gpu:a100:1'
+    )
+    group.add_argument('--no-wait', dest='wait', action='store_false', help='submit and return')
+
+
 class KeyValues(argparse.Action):
     """Refuses a text without '=', in one line instead of the usage."""
 

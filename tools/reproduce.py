@@ -8,7 +8,7 @@ import importlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from tpa_tools.command import KeyValues, add_cfg_options, run_tool
+from tpa_tools.command import add_cfg_options, add_launch_options, run_tool
 
 WORK_DIR = Path('work_dirs/reproduce')
 TOLERANCE = 1.5
@@ -40,32 +40,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('experiment', nargs='+', help='names that list shows, or all')
     add_place(parser)
     add_filters(parser)
-    parser.add_argument(
-        '--launcher', choices=('local', 'slurm'), default='local', help='this machine (default), or one Slurm job array'
-    )
-    parser.add_argument(
-        '--gpus', type=int, metavar='N', help='at most N runs at a time, one per GPU (default: all GPUs)'
-    )
-    parser.add_argument(
-        '--processes', type=int, default=1, metavar='N', help='without GPUs: at most N runs at a time (default: 1)'
-    )
-    parser.add_argument('--dry-run', action='store_true', help='show what would be run and what is missing for it')
-    parser.add_argument('--rerun', action='store_true', help='run what is done again; keeps results.old.json')
-    parser.add_argument('--limit', type=int, default=0, metavar='N', help='at most N runs')
     add_cfg_options(parser, 'settings that replace those of all configs, e.g. test_dataloader.num_workers=8')
-    add_slurm(parser.add_argument_group('Slurm'))
-
-
-def add_slurm(group: argparse._ArgumentGroup) -> None:
-    """Adds the options of the job array."""
-    for name in ('partition', 'account', 'qos', 'constraint'):
-        group.add_argument(f'--{name}', metavar='NAME')
-    group.add_argument('--time', type=int, default=720, metavar='MINUTES', help='time limit of a run (default: 720)')
-    group.add_argument('--mem', metavar='SIZE', help='memory of a run, e.g. 32GB')
-    group.add_argument(
-        '--slurm', nargs='+', action=KeyValues, default=[], metavar='KEY=VALUE', help='more, e.g. gres=gpu:a100:1'
-    )
-    group.add_argument('--no-wait', dest='wait', action='store_false', help='submit and return')
+    add_launch_options(parser, 'run')
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from tests.helpers.world import run_in_process
 from tests.reproduce.test_results import RESULT, VARIANT
+from tpa_mmseg.launch import Progress
 from tpa_mmseg.reproduce import RunFolder, plan
-from tpa_mmseg.reproduce.folders import Progress
 from tpa_mmseg.reproduce.results import Scores
 
 

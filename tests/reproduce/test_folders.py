@@ -10,7 +10,8 @@ import pytest
 
 from tests.reproduce.demo_suite import ROW
 from tests.reproduce.test_results import RESULT
-from tpa_mmseg.reproduce.folders import Progress, RunFolder, State, view
+from tpa_mmseg.launch import Progress, State
+from tpa_mmseg.reproduce.folders import RunFolder, view
 from tpa_mmseg.reproduce.runs import Run
 
 RUN = Run('main', 'demo', ROW, 'dusk')

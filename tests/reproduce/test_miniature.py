@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.world import run_in_process
+from tpa_mmseg.launch.execute import execute
 from tpa_mmseg.reproduce import EXPERIMENTS, State, collect, plan
 from tpa_mmseg.reproduce.report import write_report
 from tpa_mmseg.reproduce.report.build import build_report
 from tpa_mmseg.reproduce.report.document import Section
-from tpa_mmseg.reproduce.run import Task, execute
+from tpa_mmseg.reproduce.run import RunTask
 
 OPTIONS = {'test_dataloader.dataset.size': 4, 'custom_hooks.0.pool.size': 2}
 #: What is enough of the experiments that have many runs.
@@ -30,7 +31,7 @@ def work_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp('runs')
     for name in EXPERIMENTS:
         for run in plan(name, 'miniature', **PARTS.get(name, {})):
-            execute(Task(run, folder, OPTIONS))
+            execute(RunTask(run, folder, OPTIONS))
     return folder
 
 

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from tests.helpers.world import run_in_process
 from tests.reproduce.report_results import fill, made_up, save
+from tpa_mmseg.launch import Progress
 from tpa_mmseg.reproduce.experiments import EXPERIMENTS, plan
-from tpa_mmseg.reproduce.folders import Progress, RunFolder, collect
+from tpa_mmseg.reproduce.folders import RunFolder, collect
 from tpa_mmseg.reproduce.reference import compare_all
 from tpa_mmseg.reproduce.report import write_report
 from tpa_mmseg.reproduce.report.images import embed

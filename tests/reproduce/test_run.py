@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.reproduce.demo_suite import demo_suite, use
+from tpa_mmseg.launch.execute import execute
 from tpa_mmseg.reproduce import State, plan
-from tpa_mmseg.reproduce.folders import RunView
-from tpa_mmseg.reproduce.run import Task, execute
+from tpa_mmseg.reproduce.folders import RunView, view
+from tpa_mmseg.reproduce.run import RunTask
 from tpa_mmseg.reproduce.suite import Suite
 
 
@@ -31,9 +32,9 @@ def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
 def run(folder: Path, benchmark: str = 'dawn', experiment: str = 'main', **options) -> RunView:
     """Executes a run of the suite. Returns it as it stands afterward."""
     (found,) = plan(experiment, 'demo', benchmarks=[benchmark])
-    task = Task(found, folder / 'runs', options)
+    task = RunTask(found, folder / 'runs', options)
     execute(task)
-    return task.view()
+    return view(found, task.work_dir)
 
 
 def test_failure_says_why_and_is_forgotten_by_the_next_attempt(
@@ -51,7 +52,7 @@ def test_finished_run_keeps_its_config_and_is_not_run_again(suite: Suite, tmp_pa
     found = run(tmp_path)
     assert (found.state, found.result.images, found.result.variant('full').bank.images) == (State.DONE, 3, 2)
     assert 'TPASegmentor' in found.folder.config.read_text(encoding='utf-8')
-    assert (found.folder.progress().images, found.folder.progress().total) == (3, 3)
+    assert (found.folder.progress().done, found.folder.progress().total) == (3, 3)
     written = found.folder.results.stat().st_mtime_ns
     assert run(tmp_path).folder.results.stat().st_mtime_ns == written
     found.folder.results.write_text('{', encoding='utf-8')
@@ -61,11 +62,11 @@ def test_finished_run_keeps_its_config_and_is_not_run_again(suite: Suite, tmp_pa
 def test_run_of_another_process_is_left_to_it(
     suite: Suite, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr('tpa_mmseg.reproduce.run._PATIENCE', 0.1)
+    monkeypatch.setattr('tpa_mmseg.launch.execute._PATIENCE', 0.1)
     (found,) = plan('main', 'demo', benchmarks=['dawn'])
-    with Task(found, tmp_path / 'runs').folder.lock():
+    with RunTask(found, tmp_path / 'runs').folder.lock():
         assert run(tmp_path).state is State.WAITING
-    assert 'Another process works on this run.' in capsys.readouterr().out
+    assert 'Another process works on main fcn_r18_dawn.' in capsys.readouterr().out
 
 
 def test_a_look_at_a_run_does_not_keep_its_process_from_starting(suite: Suite, tmp_path: Path) -> None:
@@ -73,7 +74,7 @@ def test_a_look_at_a_run_does_not_keep_its_process_from_starting(suite: Suite, t
     taken = threading.Event()
 
     def look() -> None:
-        with Task(found, tmp_path / 'runs').folder.lock():
+        with RunTask(found, tmp_path / 'runs').folder.lock():
             taken.set()
             time.sleep(0.3)
 
@@ -92,7 +93,7 @@ def test_result_tells_the_settings_it_was_made_with(suite: Suite, tmp_path: Path
 
 def test_task_survives_the_trip_to_another_process() -> None:
     for found in (*plan('components'), *plan('k'), *plan('overlap')):
-        task = Task(found, Path('runs'), {'a.b': [1, 2]})
+        task = RunTask(found, Path('runs'), {'a.b': [1, 2]})
         assert pickle.loads(pickle.dumps(task)) == task
 
 

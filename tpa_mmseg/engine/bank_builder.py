@@ -8,10 +8,12 @@ from pathlib import Path
 
 import mmengine.dist as dist
 from mmengine.dataset import pseudo_collate
+from mmengine.logging import print_log
 from torch.utils.data import DataLoader
 
 from ..console import track
 from ..core import ENCODER, AnchorRule, PrototypeBank
+from ..core.bank_file import as_json
 from ..datasets import Pool
 from ..errors import TPAError, user_message
 from ..segmentors import TPASegmentor
@@ -55,8 +57,7 @@ def build_banks(
     _raise_together(error)
     for spec, bank in banks.items():
         _all_reduce(bank)
-        bank.fingerprint = {**model.fingerprint(), 'pool': pool.fingerprint()}
-        bank.pool = [name for name in pool.names() if spec.members is None or name in spec.members]
+        bank.fingerprint, bank.pool = _fingerprint(model, pool, spec), _names(pool, spec)
     return {key: banks[spec] for key, spec in specs.items()}
 
 
@@ -79,6 +80,45 @@ def _fill(model: TPASegmentor, share: Pool, banks: Mapping[BankSpec, PrototypeBa
                 if spec.members is None or name in spec.members:
                     bank.add(evidence)
             evidence.release()
+
+
+def _fingerprint(model: TPASegmentor, pool: Pool, spec: BankSpec) -> dict:
+    encoder = model.encoders[spec.encoder].fingerprint()
+    return {**model.fingerprint(), 'encoder': encoder, 'pool': pool.fingerprint()}
+
+
+def _names(pool: Pool, spec: BankSpec) -> list[str]:
+    return [name for name in pool.names() if spec.members is None or name in spec.members]
+
+
+def find_bank(path: Path, model: TPASegmentor, pool: Pool, spec: BankSpec) -> PrototypeBank | None:
+    """The bank in a file, on every rank, if it is the one that would be built. Args: as for :func:`build_banks`."""
+    # Rank 0 decides for all: the others may not see the file, or see it a moment later.
+    found = [_find(path, model, pool, spec) if dist.is_main_process() else None]
+    dist.broadcast_object_list(found)
+    return found[0]
+
+
+def _find(path: Path, model: TPASegmentor, pool: Pool, spec: BankSpec) -> PrototypeBank | None:
+    if not path.exists():
+        return None
+    try:
+        bank = PrototypeBank.load(path)
+    except TPAError as error:
+        print_log(f'Building a new bank: {error}', 'current')
+        return None
+    expected = {
+        **_fingerprint(model, pool, spec),
+        'anchors': spec.rule.as_dict(),
+        'choice of images': _names(pool, spec),
+    }
+    actual = {**bank.fingerprint, 'anchors': bank.rule.as_dict(), 'choice of images': bank.pool}
+    changed = [part for part, value in expected.items() if actual.get(part) != as_json(value)]
+    if changed:
+        print_log(f'Building a new bank: {path} was made with another {", ".join(changed)}.', 'current')
+        return None
+    print_log(f'Using the bank {path} of an earlier run.', 'current')
+    return bank
 
 
 def save_on_main(bank: PrototypeBank, path: Path) -> None:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import mmengine.dist as dist
 from mmengine.hooks import Hook
 from mmengine.logging import print_log
 from mmengine.runner import Runner
 from mmseg.registry import HOOKS
 
-from ..core import PrototypeBank
-from ..core.bank_file import as_json
-from ..datasets import Pool, PoolOptions, build_pool
-from ..errors import TPAError
+from ..datasets import PoolOptions, build_pool
 from ..evaluation import describe_bank
 from ..segmentors import TPASegmentor
-from .bank_builder import build_bank, save_on_main
+from .bank_builder import BankSpec, build_bank, find_bank, save_on_main
 from .distributed import unwrap
 
 BANK_FILE = 'bank.safetensors'
@@ -55,30 +51,8 @@ class PrototypeBankHook(Hook):
     def _find_or_build(self, runner: Runner, model: TPASegmentor) -> None:
         pool = build_pool(runner.cfg.test_dataloader.dataset, self.pool)
         path = Path(runner.work_dir) / BANK_FILE
-        # Rank 0 decides for all: the others may not see the file, or see it a moment later.
-        found = [self._find(path, model, pool) if self.reuse and dist.is_main_process() else None]
-        dist.broadcast_object_list(found)
-        bank = found[0]
+        bank = find_bank(path, model, pool, BankSpec(model.anchor_rule)) if self.reuse else None
         if bank is None:
             bank = build_bank(model, pool, runner.cfg.test_dataloader.get('num_workers', 0))
             save_on_main(bank, path)
         model.set_bank(bank, path)
-
-    @staticmethod
-    def _find(path: Path, model: TPASegmentor, pool: Pool) -> PrototypeBank | None:
-        """The bank in the work directory, if it is the one that would be built."""
-        if not path.exists():
-            return None
-        try:
-            bank = PrototypeBank.load(path)
-        except TPAError as error:
-            print_log(f'Building a new bank: {error}', 'current')
-            return None
-        expected = {**model.fingerprint(), 'pool': pool.fingerprint(), 'anchors': model.anchor_rule.as_dict()}
-        actual = {**bank.fingerprint, 'anchors': bank.rule.as_dict()}
-        changed = [part for part, value in expected.items() if actual.get(part) != as_json(value)]
-        if changed:
-            print_log(f'Building a new bank: {path} was made with another {", ".join(changed)}.', 'current')
-            return None
-        print_log(f'Using the bank {path} of an earlier run.', 'current')
-        return bank

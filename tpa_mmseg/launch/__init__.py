@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from .folder import Progress, TaskFolder
+from .launching import launch
+from .options import LaunchOptions
 from .task import State, Task
 
-__all__ = ['Progress', 'State', 'Task', 'TaskFolder']
+__all__ = ['LaunchOptions', 'Progress', 'State', 'Task', 'TaskFolder', 'launch']

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from dataclasses import asdict, dataclass
+from enum import Enum
 from pathlib import Path
 
 from filelock import FileLock
@@ -13,6 +15,16 @@ from ..io import write_json
 
 # Seconds between two notes of how far a task is: a file on a shared disk.
 _NOTE_EVERY = 2.0
+
+
+class State(Enum):
+    """The state of a task."""
+
+    WAITING = 'waiting'  #: not started
+    RUNNING = 'running'  #: a process works on it
+    INTERRUPTED = 'interrupted'  #: its process is gone, without output; the next start runs it again
+    FAILED = 'failed'  #: it ended with an error, which its folder keeps; the next start runs it again
+    DONE = 'done'  #: its output is valid
 
 
 @dataclass(frozen=True)
@@ -67,6 +79,15 @@ class TaskFolder:
         except (OSError, ValueError, TypeError):
             return None
 
+    def unfinished(self) -> tuple[State, str | None]:
+        """Returns the state of a task that is not done and, if it failed, why."""
+        progress = self.progress()
+        if progress is None:
+            return State.WAITING, None
+        if progress.error is not None:
+            return State.FAILED, progress.error
+        return (State.RUNNING if self.locked() else State.INTERRUPTED), None
+
     def note(self, progress: Progress) -> None:
         """Writes a note."""
         write_json(self._progress, asdict(progress))
@@ -77,6 +98,13 @@ class TaskFolder:
         if now - self._noted >= _NOTE_EVERY or done >= total:
             self._noted = now
             self.note(Progress(done, total))
+
+    def take_output(self) -> None:
+        """Makes the log the output of this process."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with self.log.open('ab') as log:
+            for descriptor in (1, 2):
+                os.dup2(log.fileno(), descriptor)
 
     def forget(self) -> None:
         """Removes the note, so that the task is one that was not started."""

@@ -24,20 +24,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from enum import Enum
 
 from ..errors import TPAError
-from .folder import TaskFolder
-
-
-class State(Enum):
-    """The state of a task."""
-
-    WAITING = 'waiting'  #: not started
-    RUNNING = 'running'  #: a process works on it
-    INTERRUPTED = 'interrupted'  #: its process is gone, without output; the next start runs it again
-    FAILED = 'failed'  #: it ended with an error, which its folder keeps; the next start runs it again
-    DONE = 'done'  #: its output is valid
+from .folder import State, TaskFolder
 
 
 @dataclass(frozen=True)
@@ -59,8 +48,8 @@ class Task(ABC):
 
         Called in a process of its own, which holds the task's lock and whose output is the task's log. Take
         ``folder = self.folder`` once and call ``folder.say(done, total)`` after every image. What an earlier attempt
-        left in the folder may be used to go on from there. With several GPUs per task it is called on every rank, after
-        the ranks have joined; then rank 0 alone writes.
+        left in the folder may be used to go on from there. If the work is :attr:`shared`, it is called on every rank,
+        after the ranks have joined; then rank 0 alone writes.
         """
 
     @property
@@ -77,6 +66,16 @@ class Task(ABC):
     def alone(self) -> bool:
         """Whether it measures times, and therefore runs after all others and beside none. Default: False."""
         return False
+
+    @property
+    def shared(self) -> bool:
+        """Whether several ranks can share the work; otherwise it uses one GPU. Default: False."""
+        return False
+
+    @property
+    def megabytes(self) -> float:
+        """Estimated size of the output, for the dry run. Default: 1."""
+        return 1.0
 
     def missing(self) -> list[str]:
         """Returns what the task needs and this machine does not have, for the dry run. Default: nothing."""
@@ -97,9 +96,4 @@ class Task(ABC):
                 return State.DONE, None
         except TPAError as error:
             return State.FAILED, str(error)
-        progress = self.folder.progress()
-        if progress is None:
-            return State.WAITING, None
-        if progress.error is not None:
-            return State.FAILED, progress.error
-        return (State.RUNNING if self.folder.locked() else State.INTERRUPTED), None
+        return self.folder.unfinished()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
+import mmengine.dist as dist
 import torch
 from mmengine.config import Config, ConfigDict
 from mmengine.dataset import pseudo_collate
@@ -18,18 +20,15 @@ from torch.utils.data import DataLoader, Dataset, Subset
 
 from ..core import ENCODER, Adapter, AnchorRule, Fusion, PrototypeBank
 from ..datasets import Pool, PoolOptions, build_pool
-from ..engine.bank_builder import BankSpec, build_banks
+from ..engine.bank_builder import BankSpec, build_banks, find_bank, save_on_main
 from ..engine.config import load_config
 from ..errors import TPAError
 from ..segmentors import TPASegmentor
 from .experiments import suite_of
-from .folders import Progress, RunFolder
+from .folders import RunFolder
 from .provenance import device_name
 from .results import RunResult
 from .runs import Run, Setting
-
-# Seconds between two notes of how far a run is: a file on a shared disk.
-_NOTE_EVERY = 2.0
 
 
 class RunContext:
@@ -50,14 +49,14 @@ class RunContext:
         self.device = get_device()
         self._started = time.monotonic()
         self._pass_started: float | None = None
-        self._noted = 0.0
 
     def _load(self) -> Config:
         cfg = load_config(self.source, self.folder.path, self.cfg_options)
         if cfg.model.type != 'TPASegmentor':
             raise TPAError(f'The model of {self.source} is {cfg.model.type}, but experiments need a TPASegmentor.')
-        self.folder.path.mkdir(parents=True, exist_ok=True)
-        cfg.dump(self.folder.config)
+        if dist.is_main_process():
+            self.folder.path.mkdir(parents=True, exist_ok=True)
+            cfg.dump(self.folder.config)
         init_default_scope(cfg.get('default_scope', 'mmseg'))
         return cfg
 
@@ -71,7 +70,7 @@ class RunContext:
             if name not in model.encoders:
                 model.encoders[name] = _build(self._encoder_config(variant))
         model.set_classes(self.dataset.metainfo)
-        return model.to(self.device)
+        return model.to(self.device).eval()
 
     def encoder_of(self, variant: Setting) -> str:
         """Name of a variant's encoder among those of the model."""
@@ -88,7 +87,7 @@ class RunContext:
         return ConfigDict(self.suite.encoders[variant.encoder])
 
     def build_banks(self, pool: Pool, members: Mapping[str, frozenset[str] | None]) -> dict[str, PrototypeBank]:
-        """A bank for every variant that has one, from one pass over the pool.
+        """A bank for every variant that has one, of an earlier attempt or from one pass over the pool.
 
         Args:
             pool: Images without labels: all that any bank wants.
@@ -99,7 +98,13 @@ class RunContext:
             for variant in self.run.settings
             if variant.bank_scope == 'pool'
         }
-        banks = build_banks(self.model, pool, specs, self.cfg.test_dataloader.get('num_workers', 0))
+        paths = {key: self.folder.banks / f'{key}.safetensors' for key in specs}
+        # An earlier attempt, killed later on, may have left them.
+        banks = {key: find_bank(paths[key], self.model, pool, spec) for key, spec in specs.items()}
+        if None in banks.values():
+            banks = build_banks(self.model, pool, specs, self.cfg.test_dataloader.get('num_workers', 0))
+            for key, bank in banks.items():
+                save_on_main(bank, paths[key])
         self.model.host.reset()
         return banks
 
@@ -107,7 +112,7 @@ class RunContext:
         """Key of every variant -> its setting of TPA. Args: banks: from :meth:`build_banks`."""
         return {
             variant.key: Adapter(
-                banks[variant.key].prototypes() if variant.bank_scope == 'pool' else None,
+                banks[variant.key].prototypes().to(self.device) if variant.bank_scope == 'pool' else None,
                 Fusion(**{**self.cfg.model.get('fusion', {}), **variant.fusion}),
                 self._anchors(variant),
                 self.encoder_of(variant),
@@ -144,15 +149,22 @@ class RunContext:
         """Images without labels, by default those of the config."""
         return build_pool(self.cfg.test_dataloader.dataset, options or self.pool_options)
 
+    def share(self, items: Sequence) -> Sequence:
+        """Returns this rank's part of what all ranks do together."""
+        rank, world = dist.get_dist_info()
+        return items[rank::world]
+
+    def gather(self, parts: list) -> list:
+        """Returns what all ranks have made of their shares, in the order of the whole. Args: parts: one per item."""
+        ranks = dist.all_gather_object(parts)
+        return [part for row in itertools.zip_longest(*ranks) for part in row if part is not None]
+
     def say(self, images: int, total: int) -> None:
-        """Notes how far the pass over the test images is."""
-        now = time.monotonic()
+        """Notes how far the pass over the test images is, which all ranks do at about the same speed."""
         if self._pass_started is None:
-            self._pass_started = now
-        if now - self._noted < _NOTE_EVERY and images < total:
-            return
-        self._noted = now
-        self.folder.note(Progress(images, total))
+            self._pass_started = time.monotonic()
+        if dist.is_main_process():
+            self.folder.say(min(total, images * dist.get_world_size()), total)
 
     def result(self, images: int, **sections) -> RunResult:
         """The run's result. Args: images that were scored; sections of :class:`RunResult`."""

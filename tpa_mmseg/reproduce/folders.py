@@ -2,6 +2,7 @@
 
 <work dir>/<suite>/<experiment>/<run>/
     config.py         the config that was run, complete
+    banks/            the bank of every setting, which the next attempt uses again
     run.log           what happened
     state.json        progress; after a failure, why it failed
     results.json      a RunResult, once the run is done
@@ -12,17 +13,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from enum import Enum
+from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock
-
 from ..errors import TPAError
-from ..io import write_json
+from ..launch import State, TaskFolder
 from .experiments import EXPERIMENTS, plan
 from .results import RunResult
 from .runs import Run
@@ -30,77 +27,25 @@ from .runs import Run
 WORK_DIR = Path('work_dirs/reproduce')
 
 
-class State(Enum):
-    """The state of a run."""
-
-    WAITING = 'waiting'  #: not started
-    RUNNING = 'running'  #: a process works on it
-    INTERRUPTED = 'interrupted'  #: its process is gone, without results; the next start runs it again
-    FAILED = 'failed'  #: it ended with an error, which the folder keeps
-    DONE = 'done'  #: it has valid results
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Content of ``state.json``.
-
-    Args:
-        images: Number of images scored so far.
-        total: Number of images to score; 0 if it is not known yet.
-        error: Why the run failed, in a sentence.
-    """
-
-    images: int = 0
-    total: int = 0
-    error: str | None = None
-
-
-class RunFolder:
+class RunFolder(TaskFolder):
     """The folder of one run. Args: path."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.config, self.log = path / 'config.py', path / 'run.log'
+        super().__init__(path)
+        self.config, self.banks = path / 'config.py', path / 'banks'
         self.results, self.pictures = path / 'results.json', path / 'pictures'
-        self._progress, self._lock = path / 'state.json', path / 'lock'
 
     @classmethod
     def of(cls, run: Run, work_dir: Path) -> RunFolder:
         return cls(work_dir / run.suite / run.experiment / run.name)
 
-    def lock(self, timeout: float = 0.0) -> FileLock:
-        """Returns the lock of the run. Entering it raises TimeoutError if another process has it."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        return FileLock(self._lock, timeout=timeout)
-
-    def locked(self) -> bool:
-        """Whether a process works on the run."""
-        if not self._lock.exists():
-            return False
-        try:
-            with self.lock():
-                return False
-        except OSError:  # taken, or a folder of another user
-            return True
-
     def result(self) -> RunResult | None:
         """Returns the results; None if there are none. Raises TPAError if they cannot be read."""
         return RunResult.load(self.results) if self.results.exists() else None
 
-    def progress(self) -> Progress | None:
-        """Returns the last note; None if the run was not started."""
-        try:
-            return Progress(**json.loads(self._progress.read_text(encoding='utf-8')))
-        except (OSError, ValueError, TypeError):
-            return None
-
-    def note(self, progress: Progress) -> None:
-        """Writes down the progress."""
-        write_json(self._progress, asdict(progress))
-
     def reset(self) -> None:
         """Makes the run one that has not been started. Its results are kept under another name."""
-        self._progress.unlink(missing_ok=True)
+        self.forget()
         with suppress(FileNotFoundError):
             self.results.replace(self.path / 'results.old.json')
 
@@ -133,12 +78,8 @@ def view(run: Run, work_dir: Path) -> RunView:
         return RunView(run, folder, State.FAILED, error=str(error))
     if result is not None:
         return RunView(run, folder, State.DONE, result)
-    progress = folder.progress()
-    if progress is None:
-        return RunView(run, folder, State.WAITING)
-    if progress.error is not None:
-        return RunView(run, folder, State.FAILED, error=progress.error)
-    return RunView(run, folder, State.RUNNING if folder.locked() else State.INTERRUPTED)
+    state, why = folder.unfinished()
+    return RunView(run, folder, state, error=why)
 
 
 def collect(

@@ -1,21 +1,23 @@
-"""Executes one run, in a process that is started for it."""
+"""RunTask: a run as the launcher starts it, and what each experiment measures."""
 
 from __future__ import annotations
 
-import pickle
-import sys
-import time
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import mmengine.dist as dist
 import torch
+from mmengine.config import Config
 
-from ..errors import user_message
+from ..engine.config import missing_data
+from ..launch import Task
+from ..weights.needs import needs
+from ..weights.sources import Source
 from .context import RunContext
 from .cost import cost_run
-from .folders import Progress, RunFolder, RunView, State, view
+from .experiments import EXPERIMENTS, planned_images, suite_of
+from .folders import RunFolder
 from .overlap import overlap_run
 from .pictures import pictures_run
 from .repetition import repetition_run
@@ -29,13 +31,11 @@ _OTHERS: dict[str, Callable[[RunContext], RunResult]] = {
     'cost': cost_run,
     'pictures': pictures_run,
 }
-# Seconds to wait for the lock of a run: a look at its state takes it for a moment.
-_PATIENCE = 5.0
 
 
 @dataclass(frozen=True)
-class Task:
-    """All that a process needs to know.
+class RunTask(Task):
+    """A run for the launcher.
 
     Args:
         run: The run.
@@ -51,33 +51,54 @@ class Task:
     def folder(self) -> RunFolder:
         return RunFolder.of(self.run, self.work_dir)
 
-    def view(self) -> RunView:
-        return view(self.run, self.work_dir)
+    @property
+    def name(self) -> str:
+        return f'{self.run.experiment} {self.run.name}'
+
+    @property
+    def size(self) -> int:
+        return planned_images(self.run)
+
+    @property
+    def alone(self) -> bool:
+        return self.run.experiment == 'cost'
+
+    @property
+    def shared(self) -> bool:
+        return self.run.experiment in ('overlap', *EXPERIMENTS.keys() - _OTHERS.keys())
+
+    @property
+    def megabytes(self) -> float:
+        """Banks of at most some hundred classes and 1024 features; pictures."""
+        return 2.0 * len(self.run.settings) + 20.0 * (self.run.experiment == 'pictures')
+
+    def finished(self) -> bool:
+        return self.folder.result() is not None
+
+    def work(self) -> None:
+        folder = self.folder
+        result = measure(self.run, folder, self.cfg_options)
+        if dist.is_main_process():
+            # Results are written last and atomically: a run that has them is done.
+            result.save(folder.results)
+
+    def reset(self) -> None:
+        self.folder.reset()
+
+    def missing(self) -> list[str]:
+        """Names the data and weights that the run needs and that are not on this machine."""
+        suite = suite_of(self.run.suite)
+        cfg = Config.fromfile(suite.config(self.run))
+        cfg.merge_from_dict(self.cfg_options)
+        encoders = [suite.encoders.get(setting.encoder) for setting in self.run.settings]
+        sources = [need.source for need in needs([cfg.model, *encoders])]
+        weights = [f'{one.title}{_size(one)}' for one in sources if one.locate() is None]
+        places = filter(None, [missing_data(cfg.test_dataloader.dataset)])
+        return list(dict.fromkeys([*map(str, places), *weights]))
 
 
-def execute(task: Task) -> None:
-    """Executes a run, unless it is done or another process works on it. An error is noted in the run's folder."""
-    try:
-        lock = task.folder.lock(_PATIENCE).acquire()
-    except TimeoutError:
-        print('Another process works on this run.')
-        return
-    with lock:
-        if task.view().state is not State.DONE:
-            _attempt(task)
-
-
-def _attempt(task: Task) -> None:
-    run, folder = task.run, task.folder
-    folder.note(Progress())
-    print(f'{time.strftime("%Y-%m-%d %H:%M:%S")} {run.experiment} {run.name}')
-    try:
-        # Results are written last and atomically: a run that has them is done.
-        measure(run, folder, task.cfg_options).save(folder.results)
-        print(f'{time.strftime("%Y-%m-%d %H:%M:%S")} done')
-    except Exception as error:
-        traceback.print_exc()
-        folder.note(Progress(error=user_message(error)))
+def _size(weights: Source) -> str:
+    return '' if weights.megabytes is None else f' ({weights.megabytes:,} MB)'
 
 
 @torch.no_grad()
@@ -91,7 +112,3 @@ def measure(run: Run, folder: RunFolder, cfg_options: dict | None = None) -> Run
     """
     context = RunContext(run, folder, cfg_options)
     return _OTHERS.get(run.experiment, score_run)(context)
-
-
-if __name__ == '__main__':
-    execute(pickle.load(sys.stdin.buffer))

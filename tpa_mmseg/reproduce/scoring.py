@@ -47,11 +47,11 @@ class Prediction(NamedTuple):
 
 
 def predict(context: RunContext, indices: Sequence[int], adapters: Mapping[str, Adapter]) -> Iterator[Prediction]:
-    """Labels of the host and of every adapter for some of the test images, and the progress of it."""
+    """Labels of the host and of every adapter for this rank's share of some test images, and the progress of it."""
     encoders = {adapter.encoder for adapter in adapters.values()}
     done = 0
     context.say(0, len(indices))
-    for data in context.images(context.dataset, indices):
+    for data in context.images(context.dataset, context.share(indices)):
         for evidence, sample in context.model.look(data, encoders):
             if 'gt_sem_seg' not in sample:
                 raise TPAError(f'{evidence.name} has no ground truth: add LoadAnnotations to the test pipeline.')
@@ -79,14 +79,18 @@ def score(
     metric = METRICS.build(context.cfg.test_evaluator)
     classes = context.dataset.metainfo['classes']
     adapters = context.adapters(banks)
-    counts = {key: ClassCounts() for key in (None, *adapters)}
+    images = []
     for found in predict(context, indices, adapters):
         truth = checked_truth(
             found.truth, found.host.shape, len(classes), metric.ignore_index, found.sample.metainfo.get('img_path')
         )
         true = count_classes(truth, len(classes))
-        for key, labels in {None: found.host, **found.adapted}.items():
-            counts[key].add(*count_hits(labels, truth, len(classes)), true)
+        labels = {None: found.host, **found.adapted}
+        images.append({key: (*count_hits(each, truth, len(classes)), true) for key, each in labels.items()})
+    counts = {key: ClassCounts() for key in (None, *adapters)}
+    for image in context.gather(images):
+        for key, pixels in image.items():
+            counts[key].add(*pixels)
     host = counts[None].scores(metric.nan_to_num)
     results = []
     for variant in context.run.settings:

@@ -1,0 +1,48 @@
+"""LaunchOptions: where tasks run and how many at a time."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+# Options of the command line that sbatch has under the same name.
+_SBATCH = ('partition', 'account', 'qos', 'constraint', 'time', 'mem')
+
+
+@dataclass(frozen=True)
+class LaunchOptions:
+    """Where tasks run and how many at a time. ``add_launch_options`` of the tools has the same on the command line.
+
+    Args:
+        launcher: ``'local'`` for this machine, ``'slurm'`` for a job array, ``'ray'`` for a Ray cluster.
+        gpus: Number of GPUs to use at a time. Default: all that there are; on Slurm, as many as it gives.
+        processes: Number of tasks at a time if there are no GPUs; not for Slurm.
+        gpus_per_task: Number of GPUs of a task, one rank on each. Without GPUs, number of its processes.
+        limit: At most so many tasks; 0 for all.
+        rerun: Whether to repeat what is done.
+        dry_run: Whether to show only what would be started.
+        wait: Whether to wait for the job array.
+        ray_address: A Ray cluster, e.g. ``'auto'``. Default: one on this machine, for the time of the launch.
+        sbatch: Options of sbatch by their long names, with underscores.
+    """
+
+    launcher: str = 'local'
+    gpus: int | None = None
+    processes: int = 1
+    gpus_per_task: int = 1
+    limit: int = 0
+    rerun: bool = False
+    dry_run: bool = False
+    wait: bool = True
+    ray_address: str | None = None
+    sbatch: Mapping[str, object] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, args: argparse.Namespace) -> LaunchOptions:
+        """Returns the options of a command line."""
+        sbatch = {name: getattr(args, name) for name in _SBATCH if getattr(args, name) is not None}
+        for text in args.slurm:
+            key, value = text.split('=', 1)
+            sbatch[key.replace('-', '_')] = value
+        return cls(**{one.name: getattr(args, one.name) for one in fields(cls) if one.name != 'sbatch'}, sbatch=sbatch)

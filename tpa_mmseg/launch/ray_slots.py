@@ -1,0 +1,51 @@
+"""Tasks on a Ray cluster: each a remote function in a process of its own, which Ray starts again if it is killed."""
+
+from __future__ import annotations
+
+import ray
+
+from .execute import execute
+from .options import LaunchOptions
+from .task import Task
+
+
+def _execute(task: Task, ranks: int) -> None:
+    task.folder.take_output()
+    execute(task, ranks)
+
+
+class RaySlot:
+    """One task at a time somewhere in the cluster. Args: gpus per task, 0 for none; ranks per task."""
+
+    def __init__(self, gpus: int, ranks: int) -> None:
+        # A worker would keep the GPU's memory for its next task.
+        self._remote = ray.remote(num_cpus=ranks, num_gpus=gpus, max_calls=1)(_execute)
+        self._ranks, self._reference = ranks, None
+
+    def __call__(self, task: Task) -> str | None:
+        self._reference = self._remote.remote(task, self._ranks)
+        try:
+            ray.get(self._reference)
+        except ray.exceptions.RayError as error:
+            return f'Ray: {str(error).strip().splitlines()[0]}'
+        return None
+
+    def stop(self) -> None:
+        if self._reference is not None:
+            ray.cancel(self._reference, force=True)
+
+
+def ray_slots(options: LaunchOptions, count: int) -> list[RaySlot]:
+    """Joins or starts a cluster and returns places in it, at most as many as there are tasks.
+
+    Args:
+        options: Of the launch.
+        count: Number of tasks.
+    """
+    each = options.gpus_per_task
+    if not ray.is_initialized():
+        local = {'num_cpus': options.processes * each} if options.ray_address is None else {}
+        ray.init(options.ray_address or 'local', include_dashboard=False, log_to_driver=False, **local)
+    gpus = int(ray.cluster_resources().get('GPU', 0)) if options.gpus is None else options.gpus
+    places = gpus // each if gpus else options.processes
+    return [RaySlot(each if gpus else 0, each) for _ in range(min(max(1, places), count))]

@@ -1,0 +1,111 @@
+"""Tasks as a job array of Slurm, by submitit."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import submitit
+from submitit.core.utils import FailedJobError, FailedSubmissionError
+from submitit.slurm.slurm import _make_sbatch_string
+
+from ..errors import TPAError
+from .board import LOOK_EVERY, Board, note_death
+from .execute import execute
+from .options import LaunchOptions
+from .task import Task
+
+# Options of sbatch that submitit would set itself.
+_KNOWN_TO_SUBMITIT = ('job_name', 'cpus_per_task', 'gres')
+
+
+class SlurmTask(submitit.helpers.Checkpointable):
+    """Executes a task of a job array. Preempted or out of time, it is requeued. Args: ranks: Per task."""
+
+    def __init__(self, ranks: int) -> None:
+        self.ranks = ranks
+
+    def __call__(self, task: Task) -> None:
+        task.folder.take_output()
+        execute(task, self.ranks)
+
+
+def parameters(options: LaunchOptions, name: str) -> dict:
+    """Returns submitit's parameters of the job array. Args: options; name of the job."""
+    gpus = options.gpus_per_task
+    given = {
+        'job_name': name,
+        'time': 720,
+        'cpus_per_task': 5 * gpus,
+        'gres': f'gpu:{gpus}',
+        'requeue': True,
+        **options.sbatch,
+    }
+    if not str(given['time']).isdigit():
+        raise TPAError(f'The time limit {given["time"]!r} is not a number of minutes: give one by --time.')
+    return {
+        'time': int(given.pop('time')),
+        **{key: given.pop(key) for key in _KNOWN_TO_SUBMITIT},
+        # srun does not take this over from sbatch since Slurm 22.05.
+        'setup': ['export SRUN_CPUS_PER_TASK=${SLURM_CPUS_PER_TASK:-1}'],
+        **({} if options.gpus is None else {'array_parallelism': max(1, options.gpus // gpus)}),
+        'additional_parameters': given,
+    }
+
+
+def script(count: int, options: LaunchOptions, folder: Path, name: str) -> str:
+    """Returns the file that sbatch would get. Args: count of tasks; the rest as for :func:`submit`."""
+    command = f'{sys.executable} -u -m submitit.core._submit {folder}'
+    return _make_sbatch_string(command, folder, map_count=count, **parameters(options, name))
+
+
+def submit(tasks: Sequence[Task], options: LaunchOptions, folder: Path, name: str, after: Sequence[str] = ()) -> str:
+    """Submits one job array with a task per description.
+
+    Args:
+        tasks: The descriptions.
+        options: Of the launch.
+        folder: Where submitit's own files go.
+        name: Of the job.
+        after: Ids of jobs that have to end before.
+
+    Returns:
+        The id of the job.
+    """
+    if shutil.which('sbatch') is None:
+        raise TPAError('There is no sbatch on this machine: start this command on one that can submit Slurm jobs.')
+    # The second attempt has what the first one left, e.g. a bank; a third would be as slow.
+    executor = submitit.SlurmExecutor(folder, max_num_timeout=1)
+    dependency = {'dependency': f'afterany:{":".join(after)}'} if after else {}
+    executor.update_parameters(**parameters(options, name), **dependency)
+    try:
+        first, *_ = executor.map_array(SlurmTask(options.gpus_per_task), tasks)
+    except (FailedJobError, FailedSubmissionError) as error:
+        raise TPAError(
+            f'Slurm refused the job ({str(error).strip()}): change its options, or add one by --slurm.'
+        ) from error
+    return first.job_id.partition('_')[0]
+
+
+def watch(jobs: Sequence[str], board: Board, folder: Path) -> None:
+    """Shows the progress until all tasks have ended. Args: jobs: their ids; board; folder: submitit's."""
+    while board.open and in_queue(jobs):
+        time.sleep(LOOK_EVERY)
+        board.look()
+    board.look()
+    for task in board.open:
+        note_death(task, f'Slurm job {", ".join(jobs)}', folder)
+
+
+def in_queue(jobs: Sequence[str]) -> bool:
+    """Whether Slurm has any of the jobs waiting or running. This needs no accounting."""
+    command = ['squeue', '--noheader', '--format=%A', f'--jobs={",".join(jobs)}']
+    answer = subprocess.run(command, capture_output=True, text=True)
+    if answer.returncode:
+        # An unknown job is over; a controller that does not answer may be back soon.
+        return 'Invalid job id' not in answer.stderr
+    return bool(answer.stdout.strip())
