@@ -118,23 +118,14 @@ def _from_parquet(part: Part, column: str | None) -> Iterator[_Entry]:
 
 
 def _image_column(schema: pa.Schema, given: str | None, address: str) -> str:
-    """Returns the column of bytes, or of Hugging Face's structs with bytes."""
-    columns = [field.name for field in schema if _has_bytes(field.type)]
-    if given is None and len(columns) == 1:
-        return columns[0]
-    if given in columns:
-        return given
+    """Returns the given column, or the only one of bytes or of Hugging Face's structs with bytes."""
+    columns = [field.name for field in schema if 'binary' in str(field.type)]
+    if given in columns or (given is None and len(columns) == 1):
+        return given or columns[0]
     raise TPAError(
-        f'Cannot find the images in {address}: pass --image-column with one of {", ".join(columns) or "(no column)"}.'
-        if columns
-        else f'{address} has no column of bytes, so it contains no images. Its columns: {", ".join(schema.names)}.'
+        f'Cannot tell which column of {address} has the images: pass --image-column with one that contains bytes. '
+        f'Its columns: {", ".join(schema.names)}.'
     )
-
-
-def _has_bytes(kind: pa.DataType) -> bool:
-    if pa.types.is_struct(kind):
-        return any(field.name == 'bytes' and _has_bytes(field.type) for field in kind)
-    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
 
 
 def _check(size: int) -> None:

@@ -5,28 +5,30 @@ from __future__ import annotations
 import json
 import time
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
-from functools import cache, partial
+from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
 from mmengine.device import get_device
 
-from ..apis import ImageSource, Segmenter, Skipped
-from ..apis.images import UnreadableImage
+from ..apis import Segmenter, Skipped
+from ..apis.images import ImageSource, UnreadableImage
 from ..apis.loading import PreparedImage
 from ..core import PrototypeBank
 from ..errors import TPAError
 from ..io import write_json
 from ..launch import Task, TaskFolder
 from .output import AREAS, FORMS, ShardWriter, encode
-from .pictures import read_pictures
+from .pictures import Skip, read_pictures
 from .source import Part
 
 T = TypeVar('T')
+Batches = Iterator[list[PreparedImage]]
 
 SUMMARY, BANK = 'summary.json', 'bank.safetensors'
 #: Images that go through the models together on a GPU. A CPU gains nothing from a batch.
@@ -36,28 +38,49 @@ _THREADS = 4
 
 
 @dataclass(frozen=True)
+class BulkJob:
+    """What all shards of a job have in common.
+
+    Args:
+        out: Folder of the output.
+        model: Options of :class:`~tpa_mmseg.apis.Segmenter`, as plain data.
+        shards: Number of tasks.
+        form: Of the labels: ``'png'`` in a tar, or ``'rle'`` in Parquet.
+        batch_size: Images that go through the models together. Default: 8 on a GPU, 1 on a CPU.
+        column: Column of Parquet files that has the images. Default: the only one with bytes.
+        bank: File of the bank to segment with; or, to build a bank, of one whose images are left out.
+    """
+
+    out: Path
+    model: dict
+    shards: int
+    form: str = 'png'
+    batch_size: int | None = None
+    column: str | None = None
+    bank: Path | None = None
+
+
+@dataclass(frozen=True)
 class Shard(Task):
     """A share of a source. Memory does not grow with it: two batches are held.
 
     Args:
-        out: Folder of all shards.
-        number: Of this one.
+        job: What to do.
+        number: Of the shard.
         parts: Its files.
-        model: Options of :class:`~tpa_mmseg.apis.Segmenter`.
-        batch_size: Images that go through the models together. Default: 8 on a GPU, 1 on a CPU.
-        column: Column of Parquet files that has the images.
     """
 
-    out: Path
+    job: BulkJob
     number: int
     parts: tuple[Part, ...]
-    model: dict = field(hash=False)
-    batch_size: int | None = None
-    column: str | None = None
 
     @property
     def folder(self) -> TaskFolder:
-        return TaskFolder(self.out / f'{self.number:05d}')
+        return TaskFolder(self.job.out / 'shards' / f'{self.number:05d}')
+
+    @property
+    def size(self) -> int:
+        return sum(1 if part.kind == 'image' else part.limit or 1 for part in self.parts)
 
     @property
     def summary(self) -> dict:
@@ -68,13 +91,9 @@ class Shard(Task):
         except ValueError as error:
             raise TPAError(f'{path} is damaged ({error}). Delete it and start again.') from error
 
-    @property
-    def size(self) -> int:
-        return sum(part.limit or 1 for part in self.parts)
-
     def finished(self) -> bool:
-        files = (SUMMARY, *self.files)
-        return all((self.folder.path / name).exists() for name in files) and 'images' in self.summary
+        written = all((self.folder.path / name).exists() for name in (SUMMARY, *self.files))
+        return written and 'images' in self.summary
 
     def reset(self) -> None:
         super().reset()
@@ -82,19 +101,22 @@ class Shard(Task):
 
     def work(self) -> None:
         started, skipped = time.monotonic(), []
-        segmenter = Segmenter(**self.model, cache_bytes=0, progress=False)
+
+        def skip(name: str, reason: str) -> None:
+            print(f'Skipped {name}: {reason}', flush=True)
+            skipped.append(asdict(Skipped(name, reason)))
+
+        bank = self.job.bank if isinstance(self, SegmentShard) else None
+        segmenter = Segmenter(**self.job.model, bank=bank, cache_bytes=0, progress=False)
         if not segmenter.images_are_independent:
             raise TPAError(
                 f'{segmenter.description} adapts from image to image, so its labels depend on their order. Use another '
                 'host for shards.'
             )
         with ThreadPoolExecutor(_THREADS) as pool:
-            summary = self.process(segmenter, pool, _count(self, self._batches(segmenter, pool, skipped)))
-        seconds = time.monotonic() - started
-        write_json(
-            self.folder.path / SUMMARY,
-            {**summary, 'classes': segmenter.classes, 'skipped': [asdict(one) for one in skipped], 'seconds': seconds},
-        )
+            summary = self.process(segmenter, pool, self._count(one_ahead(self._batches(segmenter, pool, skip))))
+        summary |= {'model': segmenter.description, 'classes': segmenter.classes, 'skipped': skipped}
+        write_json(self.folder.path / SUMMARY, {**summary, 'seconds': time.monotonic() - started})
 
     @property
     @abstractmethod
@@ -102,85 +124,76 @@ class Shard(Task):
         """Names of the output's files."""
 
     @abstractmethod
-    def process(self, segmenter: Segmenter, pool: Executor, batches: Iterable[list[PreparedImage]]) -> dict:
+    def process(self, segmenter: Segmenter, pool: Executor, batches: Batches) -> dict:
         """Writes the output, except for the summary, whose content it returns."""
 
-    def wanted(self, image: ImageSource) -> bool:
-        """Whether an image has to be processed."""
-        return True
+    def _batches(self, segmenter: Segmenter, pool: Executor, skip: Skip) -> Batches:
+        """Reads and decodes images. A batch may be empty if none of its images can be decoded."""
 
-    def _batches(self, segmenter: Segmenter, pool: Executor, skipped: list[Skipped]) -> Iterator[list[PreparedImage]]:
-        """Yields images that are read and decoded while the models run on those before."""
-
-        def skip(name: str, reason: str) -> None:
-            print(f'Skipped {name}: {reason}', flush=True)
-            skipped.append(Skipped(name, reason))
-
-        def prepare(image: ImageSource) -> PreparedImage | tuple[str, str]:
+        def prepare(image: ImageSource) -> PreparedImage | UnreadableImage:
             try:
                 return segmenter.prepare(image)
             except UnreadableImage as error:
-                return image.name, str(error)
+                return error
 
-        def read() -> Iterator[list[PreparedImage]]:
-            images = filter(self.wanted, read_pictures(self.parts, skip, self.column))
-            size = self.batch_size or (1 if (self.model.get('device') or get_device()) == 'cpu' else GPU_BATCH)
-            while group := list(islice(images, size)):
-                made = list(pool.map(prepare, group))
-                for name, reason in (one for one in made if not isinstance(one, PreparedImage)):
-                    skip(name, reason)
-                yield [one for one in made if isinstance(one, PreparedImage)]
+        images = self._images(skip)
+        size = self.job.batch_size or (1 if (self.job.model.get('device') or get_device()) == 'cpu' else GPU_BATCH)
+        while group := list(islice(images, size)):
+            made = list(pool.map(prepare, group))
+            for image, one in zip(group, made, strict=True):
+                if isinstance(one, UnreadableImage):
+                    skip(image.name, str(one))
+            yield [one for one in made if isinstance(one, PreparedImage)]
 
-        return one_ahead(read())
+    def _images(self, skip: Skip) -> Iterator[ImageSource]:
+        return read_pictures(self.parts, skip, self.job.column)
+
+    def _count(self, batches: Batches) -> Batches:
+        """Yields batches and notes how far the shard is."""
+        folder, done = self.folder, 0
+        for batch in batches:
+            yield batch
+            done += len(batch)
+            # A tar does not contain how many there are.
+            folder.say(done, max(self.size, done + 1))
+        folder.say(done, done)
 
 
-@dataclass(frozen=True)
 class SegmentShard(Shard):
-    """Segments a shard. Args: form: Of the labels, one of :data:`~tpa_mmseg.bulk.output.FORMS`."""
-
-    form: str = 'png'
+    """Segments a shard with the bank of the job."""
 
     @property
     def files(self) -> tuple[str, ...]:
-        return FORMS[self.form], AREAS
+        return FORMS[self.job.form], AREAS
 
-    def process(self, segmenter: Segmenter, pool: Executor, batches: Iterable[list[PreparedImage]]) -> dict:
+    def process(self, segmenter: Segmenter, pool: Executor, batches: Batches) -> dict:
         pending = iter(())
-        with ShardWriter(self.folder.path, self.form, len(segmenter.classes)) as writer:
+        with ShardWriter(self.folder.path, self.job.form) as writer:
             for batch in chain(batches, [[]]):
                 results = segmenter.segment_batch(batch) if batch else []
                 # The labels before these were encoded while the models ran.
                 for encoded in pending:
                     writer.add(encoded)
-                pending = pool.map(partial(encode, form=self.form), results)
-        return {'images': writer.images, 'shares': writer.shares.tolist(), 'description': segmenter.description}
+                pending = pool.map(partial(encode, form=self.job.form), results)
+        return {'images': writer.images, 'shares': np.asarray(writer.shares).tolist()}
 
 
-@dataclass(frozen=True)
 class BankShard(Shard):
-    """Adds a shard of a pool to an empty bank. Args: known: Bank whose images are left out."""
-
-    known: str | None = None
+    """Adds a shard of a pool to an empty bank."""
 
     @property
     def files(self) -> tuple[str, ...]:
         return (BANK,)
 
-    def process(self, segmenter: Segmenter, pool: Executor, batches: Iterable[list[PreparedImage]]) -> dict:
-        for batch in batches:
-            if batch:
-                segmenter.adapt_batch(batch)
+    def process(self, segmenter: Segmenter, pool: Executor, batches: Batches) -> dict:
+        for batch in filter(None, batches):
+            segmenter.adapt_batch(batch)
         segmenter.save_bank(self.folder.path / BANK)
         return {'images': segmenter.bank.images}
 
-    def wanted(self, image: ImageSource) -> bool:
-        return self.known is None or image.key not in _known(self.known)
-
-
-@cache
-def _known(path: str) -> frozenset[str]:
-    """Returns the images of a bank, read once in a process."""
-    return frozenset(PrototypeBank.load(path).pool)
+    def _images(self, skip: Skip) -> Iterator[ImageSource]:
+        known = frozenset() if self.job.bank is None else frozenset(PrototypeBank.load(self.job.bank).pool)
+        return (image for image in super()._images(skip) if not known or image.key not in known)
 
 
 def one_ahead(items: Iterator[T]) -> Iterator[T]:
@@ -191,14 +204,3 @@ def one_ahead(items: Iterator[T]) -> Iterator[T]:
         while (item := coming.result()) is not end:
             coming = thread.submit(next, items, end)
             yield item
-
-
-def _count(shard: Shard, batches: Iterable[list]) -> Iterator[list]:
-    """Yields batches and notes how far the shard is."""
-    folder, done = shard.folder, 0
-    for batch in batches:
-        yield batch
-        done += len(batch)
-        # A tar does not contain how many there are.
-        folder.say(done, max(shard.size, done + 1))
-    folder.say(done, done)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
+import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import fsspec
+from fsspec import AbstractFileSystem
 from fsspec.core import url_to_fs
 
 from ..datasets.pool import IMAGE_SUFFIXES, PoolOptions
@@ -44,16 +45,17 @@ class Part:
 
 
 def list_parts(addresses: Sequence[str]) -> list[Part]:
-    """Returns the files of a source: images, WebDataset tars and Parquet files.
+    """Returns the files of a source: images, WebDataset tars and Parquet files. Each is there once.
 
     Args:
         addresses: Files, folders with subfolders, patterns with ``*``, and text files with an address per line; each a
             path or an address of fsspec, e.g. ``s3://bucket/photos``.
     """
-    parts = [part for address in addresses for part in _parts(str(address))]
-    if not parts:
+    found = list(dict.fromkeys(file for address in addresses for file in _find(str(address))))
+    if not found:
         raise TPAError(f'No images, tar files or Parquet files in {", ".join(map(str, addresses))}. Check the address.')
-    return _unique(parts)
+    root = os.path.commonprefix(found).rpartition('/')[0]
+    return [Part(file, clean(file.removeprefix(root))) for file in found]
 
 
 def split(parts: Sequence[Part], shards: int) -> list[tuple[Part, ...]]:
@@ -80,11 +82,6 @@ def sample(parts: Sequence[Part], size: int, seed: int = 0) -> list[Part]:
     return [replace(part, limit=size // count + (number < size % count)) for number, part in enumerate(drawn)]
 
 
-def digest(parts: Iterable[Part]) -> str:
-    """Identifies the files of a source by their addresses."""
-    return hashlib.sha256('\n'.join(part.address for part in parts).encode()).hexdigest()[:16]
-
-
 def open_address(address: str):
     """Opens a file anywhere for reading."""
     return fsspec.open(address, 'rb').open()
@@ -95,57 +92,36 @@ def clean(name: str) -> str:
     return '/'.join(step for step in re.split(r'[/\\]', name) if step not in ('', '.', '..'))
 
 
-def _parts(address: str) -> Iterator[Part]:
+def _find(address: str) -> Iterator[str]:
     try:
         fs, path = url_to_fs(address)
-        if any(sign in path for sign in '*?['):
-            found, root = fs.glob(path), re.split(r'[*?\[]', path)[0].rpartition('/')[0]
-        elif fs.isdir(path):
-            found, root = fs.find(path), path
-        elif not fs.exists(path):
-            raise TPAError(f'Source not found: {address}. Check the address.')
+        if fs.isdir(path):
+            path = f'{path}/**'
         elif path.endswith(_LISTS):
-            yield from _listed(address)
+            yield from _listed(fs, path)
             return
-        else:
-            found, root = [path], path.rpartition('/')[0]
+        # Folder by folder, in the order of tpa segment.
+        found = sorted(fs.glob(path), key=lambda file: file.split('/'))
     except ImportError as error:
         raise TPAError(f'Cannot open {address}: {error}') from error
     except (OSError, ValueError) as error:
         raise TPAError(f'Cannot list {address} ({error}). Check the address.') from error
-    # Folder by folder, in the order of tpa segment.
-    for file in sorted(found, key=lambda file: file.split('/')):
-        if _readable(file):
-            yield Part(_address(fs, file), clean(file.removeprefix(root)))
+    if not found:
+        raise TPAError(f'Source not found: {address}. Check the address.')
+    for file in found:
+        name = file.rpartition('/')[2]
+        if name.endswith((*IMAGE_SUFFIXES, *_TARS, '.parquet')) and not name.startswith('.'):
+            yield _address(fs, file)
 
 
-def _listed(address: str) -> Iterator[Part]:
+def _listed(fs: AbstractFileSystem, path: str) -> Iterator[str]:
     """Yields the files that a text file names, relative ones in its own folder."""
-    fs, path = url_to_fs(address)
-    folder = path.rpartition('/')[0]
     with fs.open(path, 'rt', encoding='utf-8') as lines:
         for line in filter(None, map(str.strip, lines)):
-            if '://' in line or line.startswith('/'):
-                yield Part(line, clean(line.partition('://')[2] or line))
-            else:
-                yield Part(_address(fs, f'{folder}/{line}'), clean(line))
+            whole = '://' in line or line.startswith('/')
+            yield line if whole else _address(fs, f'{path.rpartition("/")[0]}/{line}')
 
 
-def _address(fs, path: str) -> str:
+def _address(fs: AbstractFileSystem, path: str) -> str:
     """Returns the address of a path; paths of this machine stay paths."""
-    return path if isinstance(fs, fsspec.get_filesystem_class('file')) else fs.unstrip_protocol(path)
-
-
-def _readable(path: str) -> bool:
-    name = path.rpartition('/')[2]
-    return not name.startswith('.') and name.endswith((*IMAGE_SUFFIXES, *_TARS, '.parquet'))
-
-
-def _unique(parts: list[Part]) -> list[Part]:
-    """Numbers the folders of files that several sources call the same, so that every image has its own name."""
-    seen: dict[str, int] = {}
-    unique = []
-    for part in parts:
-        seen[part.name] = seen.get(part.name, 0) + 1
-        unique.append(part if seen[part.name] == 1 else replace(part, name=f'{seen[part.name]}/{part.name}'))
-    return unique
+    return path if 'file' in fs.protocol else fs.unstrip_protocol(path)

@@ -25,7 +25,9 @@ def decode_image(data: bytes, name: str, color_type: str = 'color', backend: str
     try:
         image = None if truncated else mmcv.imfrombytes(data, flag=color_type, backend=backend)
     except Exception as error:  # every decoding backend has its own exceptions
-        raise TPAError(f'Cannot decode image {name} ({error}). Replace the file or remove it from the dataset.') from error
+        raise TPAError(
+            f'Cannot decode image {name} ({error}). Replace the file or remove it from the dataset.'
+        ) from error
     if image is None:
         raise TPAError(
             f'Cannot decode image {name} (truncated or not an image). Replace the file or remove it from the dataset.'
