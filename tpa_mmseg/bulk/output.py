@@ -22,8 +22,8 @@ FORMS = {'png': 'labels.tar', 'rle': 'masks.parquet'}
 AREAS = 'areas.parquet'
 _AREA = 'image:string name:string pixels:int64 share:float64 host_pixels:int64 host_share:float64'
 _MASK = 'image:string height:int32 width:int32 label:int32'
-_AREA_SCHEMA = pa.schema([column.split(':') for column in _AREA.split()])
-_MASK_SCHEMA = pa.schema([*(column.split(':') for column in _MASK.split()), ('counts', pa.list_(pa.uint32()))])
+_AREA_SCHEMA, _MASK_SCHEMA = (pa.schema(dict(c.split(':') for c in columns.split())) for columns in (_AREA, _MASK))
+_MASK_SCHEMA = _MASK_SCHEMA.append(pa.field('counts', pa.list_(pa.uint32())))
 # Rows that are held before they are written.
 _ROWS = 8192
 
