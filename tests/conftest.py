@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
 import tpa_mmseg  # noqa: F401  (installs the compatibility lines before any test imports mmseg)
+from tests.helpers import slurm
 from tests.helpers.golden import golden_file, load, save_weights, text_state
 from tests.helpers.zoo import ZOO
 
@@ -105,3 +106,19 @@ def no_hub(tmp_path, monkeypatch) -> Path:
     monkeypatch.setattr(huggingface_hub.constants, 'HF_HUB_CACHE', str(cache))
     monkeypatch.setattr(huggingface_hub.constants, 'HF_HUB_OFFLINE', True)
     return cache
+
+
+@pytest.fixture(scope='session')
+def slurm_conf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A Slurm of one node that runs on this machine as long as the tests do."""
+    if (reason := slurm.missing()) is not None:
+        pytest.skip(reason)
+    with slurm.cluster(tmp_path_factory.mktemp('slurm')) as conf:
+        yield conf
+
+
+@pytest.fixture
+def one_node_slurm(slurm_conf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets a test use it."""
+    monkeypatch.setenv('SLURM_CONF', str(slurm_conf))
+    monkeypatch.setenv('OMP_NUM_THREADS', '1')

@@ -32,7 +32,23 @@ def test_several_ranks_give_the_same_bank_and_numbers(world, ranks):
     work_dir = world / f'ranks{ranks}'
     done = run_ranks(ranks, 'test', world / 'config.py', '--work-dir', work_dir)
     assert done.returncode == 0, done.stderr[-2000:]
-    one, many = (PrototypeBank.load(world / name / 'bank.safetensors') for name in ('ranks1', f'ranks{ranks}'))
+    assert_like_one_rank(world, work_dir)
+
+
+def test_two_ranks_by_slurm_give_the_same_bank_and_numbers(world, one_node_slurm):
+    command = [ROOT / 'tools/slurm_test.sh', 'test', 'two-ranks', world / 'config.py', '--work-dir', world / 'slurm']
+    ranks = {'GPUS': '2', 'CPUS_PER_TASK': '1', 'PYTHON': sys.executable}
+    # The host name may stand for an address of another interface.
+    loopback = {'MASTER_ADDR': '127.0.0.1', 'GLOO_SOCKET_IFNAME': 'lo'}
+    done = subprocess.run(
+        command, env={**environment(), **ranks, **loopback}, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert_like_one_rank(world, world / 'slurm')
+
+
+def assert_like_one_rank(world, work_dir):
+    one, many = (PrototypeBank.load(folder / 'bank.safetensors') for folder in (world / 'ranks1', work_dir))
     assert torch.equal(one.counts, many.counts)
     assert one.images == many.images and one.pool == many.pool and one.fingerprint == many.fingerprint
     torch.testing.assert_close(many.sums, one.sums, rtol=1e-6, atol=1e-6)

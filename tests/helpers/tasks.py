@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,11 +115,9 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.1)
 
 
-def kill_process_of(task: Task) -> None:
-    """Kills the process that holds the lock of a task, as a node without memory would."""
+def send(task: Task, number: signal.Signals) -> None:
+    """Sends a signal to the process that holds the lock of a task."""
     for path in Path('/proc').glob('[0-9]*/fd/*'):
-        try:
+        with suppress(OSError):
             if os.readlink(path) == str(task.folder.path / 'lock'):
-                os.kill(int(path.parts[2]), signal.SIGKILL)
-        except OSError:
-            continue
+                os.kill(int(path.parts[2]), number)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.helpers.tasks import Tiny, kill_process_of, labels, tiny, trace, wait_for
+from tests.helpers.tasks import Tiny, labels, send, tiny, trace, wait_for
 from tests.helpers.world import ROOT, environment
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.launch import LaunchOptions, Progress, State, launch, local
@@ -17,12 +18,12 @@ from tpa_mmseg.launch.board import Board
 from tpa_mmseg.launch.execute import execute
 
 LAUNCH = """
-import sys
+import json, sys
 from pathlib import Path
 from tests.helpers.tasks import tiny
 from tpa_mmseg.launch import LaunchOptions, launch
 root = Path(sys.argv[1])
-launch(tiny(root, sys.argv[2]), LaunchOptions(*sys.argv[3:]), root)
+launch(tiny(root, sys.argv[2]), LaunchOptions(**json.loads(sys.argv[3])), root)
 """
 
 
@@ -95,7 +96,7 @@ def test_what_another_process_works_on_is_left_to_it(tmp_path: Path, capsys: pyt
 def test_killed_launcher_and_killed_task_lose_nothing(tmp_path: Path) -> None:
     first, second = tasks = tiny(tmp_path, 'first second')
     hold = second.ask('hold')
-    command = [sys.executable, '-c', LAUNCH, tmp_path, 'first second']
+    command = [sys.executable, '-c', LAUNCH, tmp_path, 'first second', '{}']
     launcher = subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         wait_for(lambda: second.state() is State.RUNNING, 'the second task did not start')
@@ -104,7 +105,7 @@ def test_killed_launcher_and_killed_task_lose_nothing(tmp_path: Path) -> None:
         launcher.wait()
     # Its process goes on, and nobody starts another.
     assert launch(tasks, LaunchOptions(), tmp_path) == {State.DONE: 1, State.RUNNING: 1}
-    kill_process_of(second)
+    send(second, signal.SIGKILL)
     wait_for(lambda: second.state() is State.INTERRUPTED, 'the lock outlived its process')
     hold.unlink()
     assert launch(tasks, LaunchOptions(), tmp_path) == {State.DONE: 2}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 import time
 import traceback
-import uuid
 
 import torch.distributed as dist
 from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
@@ -57,18 +56,9 @@ def _attempt(task: Task, ranks: int) -> None:
 def _work_together(task: Task, ranks: int) -> None:
     """Does a task's work on several ranks, as ``torchrun --standalone`` does. They end with this process."""
     with tempfile.TemporaryDirectory() as folder:
-        config = LaunchConfig(
-            min_nodes=1,
-            max_nodes=1,
-            nproc_per_node=ranks,
-            run_id=uuid.uuid4().hex,
-            rdzv_backend='c10d',
-            rdzv_endpoint='localhost:0',  # a free port
-            local_addr='localhost',
-            max_restarts=0,
-            start_method='spawn',
-            logs_specs=DefaultLogsSpecs(log_dir=folder),
-        )
+        logs, port = DefaultLogsSpecs(log_dir=folder), 'localhost:0'  # a free one
+        place = {'rdzv_backend': 'c10d', 'rdzv_endpoint': port, 'local_addr': 'localhost'}
+        config = LaunchConfig(1, 1, ranks, start_method='spawn', max_restarts=0, logs_specs=logs, **place)
         try:
             elastic_launch(config, _rank)(task)
         except ChildFailedError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import sys
 from collections import Counter
@@ -13,7 +14,7 @@ from types import ModuleType
 from ..console import print_table
 from ..errors import TPAError
 from .board import Board
-from .local import Slot, local_slots, run_in_slots
+from .local import local_slots, run_in_slots
 from .options import LaunchOptions
 from .task import State, Task
 
@@ -30,26 +31,23 @@ def launch(tasks: Sequence[Task], options: LaunchOptions, folder: Path, what: st
     Returns:
         How many of all tasks are in which state afterward.
     """
-    states = [task.state() for task in tasks]
-    wanted = [
-        (task, state)
-        for task, state in zip(tasks, states, strict=True)
-        if state is not State.RUNNING and (options.rerun or state is not State.DONE)
-    ]
+    seen = [(task, task.state()) for task in tasks]
+    wanted = [(task, state) for task, state in seen if state is not State.RUNNING]
+    wanted = [(task, state) for task, state in wanted if options.rerun or state is not State.DONE]
     wanted = sorted(wanted, key=lambda pair: pair[0].alone)[: options.limit or None]
     todo = [task for task, _ in wanted]
-    print(f'{_count(states, what)}; {len(todo)} to run with {sum(task.size for task in todo):,} images.', flush=True)
+    count = _count([state for _, state in seen], what)
+    print(f'{count}; {len(todo)} to run with {sum(task.size for task in todo):,} images.', flush=True)
     groups = [[task for task in todo if task.alone is alone] for alone in (False, True)]
     if options.dry_run:
         _print_dry_run(groups, options, folder, what)
-        return Counter(states)
-    if todo:
+    elif todo:
         # Only what was seen and will be run: others may be finished any moment.
         again = [task for task, state in wanted if state in (State.DONE, State.FAILED)]
         start = _run_on_slurm if options.launcher == 'slurm' else _run_in_slots
-        if not start(groups, again, Board(todo, what), options, folder):
-            return Counter(states)
-        _print_end(todo, what, folder)
+        start(groups, again, options, folder, Board(todo, what))
+        if options.wait:
+            _print_end(todo, what, folder)
     return Counter(task.state() for task in tasks)
 
 
@@ -59,43 +57,33 @@ def _count(states: Sequence[State], what: str) -> str:
     return f'{done}, {running} running elsewhere' if running else done
 
 
-def _run_in_slots(
-    groups: list[list[Task]], again: list[Task], board: Board, options: LaunchOptions, folder: Path
-) -> bool:
-    """Runs tasks on this machine or on Ray. Returns True: all have ended."""
-    everywhere, one_place = (_slots(one, len(board.tasks)) for one in (options, replace(options, processes=1)))
+def _run_in_slots(groups: list[list], again: list[Task], options: LaunchOptions, folder: Path, board: Board) -> None:
+    """Runs tasks on this machine or on Ray, and those that must be alone after the others in one place."""
+    find = local_slots if options.launcher == 'local' else _backend('ray_slots', 'ray').ray_slots
+    places = find(options), find(replace(options, processes=1))[:1]
     for task in again:
         task.reset()
     with board.bar:
-        for tasks, slots in zip(groups, (everywhere, one_place[:1]), strict=True):
+        for tasks, slots in zip(groups, places, strict=True):
             run_in_slots(tasks, slots, board)
-    return True
 
 
-def _slots(options: LaunchOptions, count: int) -> Sequence[Slot]:
-    return local_slots(options) if options.launcher == 'local' else _ray().ray_slots(options, count)
-
-
-def _run_on_slurm(
-    groups: list[list[Task]], again: list[Task], board: Board, options: LaunchOptions, folder: Path
-) -> bool:
-    """Submits tasks to Slurm. Returns whether they have ended."""
-    slurm, jobs, logs = _slurm(), [], folder / 'slurm'
+def _run_on_slurm(groups: list[list], again: list[Task], options: LaunchOptions, folder: Path, board: Board) -> None:
+    slurm, jobs = _backend('slurm', 'reproduce'), []
     for tasks in filter(None, groups):
-        jobs.append(slurm.submit(tasks, options, logs, folder.name, jobs))
+        jobs.append(slurm.submit(tasks, options, folder / 'slurm', jobs))
     # After the submission, which may fail; a task takes longer to start than this.
     for task in again:
         task.reset()
-    text = f'Slurm job {", ".join(jobs)}: {len(board.tasks)} tasks. They go on if this command is interrupted.'
-    print(text, flush=True)
+    count = f'{len(board.tasks)} tasks'
+    print(f'Slurm job {", ".join(jobs)}: {count}. They go on if this command is interrupted.', flush=True)
     if options.wait:
         with board.bar:
-            slurm.watch(jobs, board, logs)
-    return options.wait
+            slurm.watch(jobs, board, folder / 'slurm')
 
 
 def _print_dry_run(groups: list[list[Task]], options: LaunchOptions, folder: Path, what: str) -> None:
-    tasks = [task for group in groups for task in group]
+    tasks = sum(groups, [])
     rows = [[task.name, task.size, ', '.join(task.missing()) or 'nothing'] for task in tasks]
     print_table([what.capitalize(), 'Images', 'Missing'], rows)
     existing = next(place for place in (folder, *folder.absolute().parents) if place.exists())
@@ -104,7 +92,7 @@ def _print_dry_run(groups: list[list[Task]], options: LaunchOptions, folder: Pat
     print(f'The output takes about {needed:,.0f} MB of the {free:,.0f} MB that are free in {existing}{enough}.')
     if options.launcher == 'slurm':
         for group in filter(None, groups):
-            print(_slurm().script(len(group), options, folder / 'slurm', folder.name))
+            print(_backend('slurm', 'reproduce').script(len(group), options, folder / 'slurm'))
 
 
 def _print_end(tasks: Sequence[Task], what: str, folder: Path) -> None:
@@ -116,17 +104,10 @@ def _print_end(tasks: Sequence[Task], what: str, folder: Path) -> None:
             print(f'failed: {task.name}: {error}', file=sys.stderr)
 
 
-def _slurm() -> ModuleType:
+def _backend(module: str, extra: str) -> ModuleType:
+    """Imports what needs an extra of the package."""
     try:
-        from . import slurm
+        return importlib.import_module(f'.{module}', __package__)
     except ModuleNotFoundError as error:
-        raise TPAError("Slurm needs submitit. Install it with: pip install 'tpa_mmseg[reproduce]'") from error
-    return slurm
-
-
-def _ray() -> ModuleType:
-    try:
-        from . import ray_slots
-    except ModuleNotFoundError as error:
-        raise TPAError("Ray is not installed. Install it with: pip install 'tpa_mmseg[ray]'") from error
-    return ray_slots
+        name = error.name or module
+        raise TPAError(f"{name} is not installed. Install it with: pip install 'tpa_mmseg[{extra}]'") from error

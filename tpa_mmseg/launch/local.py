@@ -9,7 +9,6 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from queue import SimpleQueue
-from typing import Protocol
 
 import torch
 
@@ -19,24 +18,20 @@ from .options import LaunchOptions
 from .task import Task
 
 
-class Slot(Protocol):
-    """A place for one task at a time."""
-
-    def __call__(self, task: Task) -> str | None:
-        """Executes a task. Returns how its process died; None if it ended well or noted its error."""
-
-    def stop(self) -> None:
-        """Ends the task that is under way."""
-
-
 class LocalSlot:
-    """A place on this machine. Args: environment: Variables that say which GPUs or cores; ranks: Per task."""
+    """A place for one task at a time on this machine.
+
+    Args:
+        environment: Variables that say which GPUs or cores.
+        ranks: Processes of a task.
+    """
 
     def __init__(self, environment: dict[str, str], ranks: int = 1) -> None:
         self.environment, self._ranks = environment, ranks
         self._process: subprocess.Popen | None = None
 
     def __call__(self, task: Task) -> str | None:
+        """Executes a task. Returns how its process died; None if it ended well or noted its error."""
         task.folder.path.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, '-u', '-m', 'tpa_mmseg.launch', str(self._ranks)]
         environment = {**os.environ, **self.environment}
@@ -46,6 +41,7 @@ class LocalSlot:
         return f'exit code {self._process.returncode}' if self._process.returncode else None
 
     def stop(self) -> None:
+        """Ends the task that is under way."""
         if self._process is not None:
             self._process.terminate()
 
@@ -67,15 +63,15 @@ def local_slots(options: LaunchOptions) -> list[LocalSlot]:
     return [LocalSlot(environment, each) for _ in range(options.processes)]
 
 
-def run_in_slots(tasks: Sequence[Task], slots: Sequence[Slot], board: Board) -> None:
+def run_in_slots(tasks: Sequence[Task], slots: Sequence, board: Board) -> None:
     """Executes tasks, as many at a time as there are slots, and returns when all have ended.
 
     Args:
         tasks: The tasks.
-        slots: Where they run.
+        slots: Where they run: each with the methods of :class:`LocalSlot`.
         board: Shows the progress meanwhile.
     """
-    free: SimpleQueue[Slot] = SimpleQueue()
+    free: SimpleQueue = SimpleQueue()
     for slot in slots:
         free.put(slot)
 

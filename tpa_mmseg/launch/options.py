@@ -23,7 +23,7 @@ class LaunchOptions:
         rerun: Whether to repeat what is done.
         dry_run: Whether to show only what would be started.
         wait: Whether to wait for the job array.
-        ray_address: A Ray cluster, e.g. ``'auto'``. Default: one on this machine, for the time of the launch.
+        ray_address: A Ray cluster, e.g. ``'auto'``. Default: one on this machine, which ends with this process.
         sbatch: Options of sbatch by their long names, with underscores.
     """
 

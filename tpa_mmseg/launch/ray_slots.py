@@ -35,17 +35,12 @@ class RaySlot:
             ray.cancel(self._reference, force=True)
 
 
-def ray_slots(options: LaunchOptions, count: int) -> list[RaySlot]:
-    """Joins or starts a cluster and returns places in it, at most as many as there are tasks.
-
-    Args:
-        options: Of the launch.
-        count: Number of tasks.
-    """
+def ray_slots(options: LaunchOptions) -> list[RaySlot]:
+    """Joins or starts a cluster and returns places in it: as many as its GPUs allow, or ``options.processes``."""
     each = options.gpus_per_task
     if not ray.is_initialized():
         local = {'num_cpus': options.processes * each} if options.ray_address is None else {}
         ray.init(options.ray_address or 'local', include_dashboard=False, log_to_driver=False, **local)
     gpus = int(ray.cluster_resources().get('GPU', 0)) if options.gpus is None else options.gpus
-    places = gpus // each if gpus else options.processes
-    return [RaySlot(each if gpus else 0, each) for _ in range(min(max(1, places), count))]
+    places = max(1, gpus // each) if gpus else options.processes
+    return [RaySlot(each if gpus else 0, each) for _ in range(places)]

@@ -19,9 +19,6 @@ from .execute import execute
 from .options import LaunchOptions
 from .task import Task
 
-# Options of sbatch that submitit would set itself.
-_KNOWN_TO_SUBMITIT = ('job_name', 'cpus_per_task', 'gres')
-
 
 class SlurmTask(submitit.helpers.Checkpointable):
     """Executes a task of a job array. Preempted or out of time, it is requeued. Args: ranks: Per task."""
@@ -34,43 +31,35 @@ class SlurmTask(submitit.helpers.Checkpointable):
         execute(task, self.ranks)
 
 
-def parameters(options: LaunchOptions, name: str) -> dict:
-    """Returns submitit's parameters of the job array. Args: options; name of the job."""
-    gpus = options.gpus_per_task
-    given = {
-        'job_name': name,
-        'time': 720,
-        'cpus_per_task': 5 * gpus,
-        'gres': f'gpu:{gpus}',
-        'requeue': True,
-        **options.sbatch,
-    }
+def parameters(options: LaunchOptions, folder: Path) -> dict:
+    """Returns submitit's parameters of the job array. Args: as for :func:`submit`."""
+    gpus, name = options.gpus_per_task, f'tpa-{folder.parent.name}'
+    defaults = {'job_name': name, 'time': 720, 'cpus_per_task': 5 * gpus, 'gres': f'gpu:{gpus}', 'requeue': True}
+    given = {**defaults, **options.sbatch}
     if not str(given['time']).isdigit():
         raise TPAError(f'The time limit {given["time"]!r} is not a number of minutes: give one by --time.')
     return {
-        'time': int(given.pop('time')),
-        **{key: given.pop(key) for key in _KNOWN_TO_SUBMITIT},
+        'time': int(given['time']),
+        'array_parallelism': 100_000 if options.gpus is None else max(1, options.gpus // gpus),
         # srun does not take this over from sbatch since Slurm 22.05.
         'setup': ['export SRUN_CPUS_PER_TASK=${SLURM_CPUS_PER_TASK:-1}'],
-        **({} if options.gpus is None else {'array_parallelism': max(1, options.gpus // gpus)}),
         'additional_parameters': given,
     }
 
 
-def script(count: int, options: LaunchOptions, folder: Path, name: str) -> str:
+def script(count: int, options: LaunchOptions, folder: Path) -> str:
     """Returns the file that sbatch would get. Args: count of tasks; the rest as for :func:`submit`."""
     command = f'{sys.executable} -u -m submitit.core._submit {folder}'
-    return _make_sbatch_string(command, folder, map_count=count, **parameters(options, name))
+    return _make_sbatch_string(command, folder, map_count=count, **parameters(options, folder))
 
 
-def submit(tasks: Sequence[Task], options: LaunchOptions, folder: Path, name: str, after: Sequence[str] = ()) -> str:
+def submit(tasks: Sequence[Task], options: LaunchOptions, folder: Path, after: Sequence[str] = ()) -> str:
     """Submits one job array with a task per description.
 
     Args:
         tasks: The descriptions.
         options: Of the launch.
-        folder: Where submitit's own files go.
-        name: Of the job.
+        folder: Where submitit's own files go, in the folder of all tasks.
         after: Ids of jobs that have to end before.
 
     Returns:
@@ -81,13 +70,12 @@ def submit(tasks: Sequence[Task], options: LaunchOptions, folder: Path, name: st
     # The second attempt has what the first one left, e.g. a bank; a third would be as slow.
     executor = submitit.SlurmExecutor(folder, max_num_timeout=1)
     dependency = {'dependency': f'afterany:{":".join(after)}'} if after else {}
-    executor.update_parameters(**parameters(options, name), **dependency)
+    executor.update_parameters(**parameters(options, folder), **dependency)
     try:
         first, *_ = executor.map_array(SlurmTask(options.gpus_per_task), tasks)
     except (FailedJobError, FailedSubmissionError) as error:
-        raise TPAError(
-            f'Slurm refused the job ({str(error).strip()}): change its options, or add one by --slurm.'
-        ) from error
+        *_, reason = str(error).strip().splitlines()
+        raise TPAError(f'Slurm refused the job ({reason}): change its options, or add one by --slurm.') from error
     return first.job_id.partition('_')[0]
 
 

@@ -31,7 +31,16 @@ from .folder import State, TaskFolder
 
 @dataclass(frozen=True)
 class Task(ABC):
-    """Base class of tasks."""
+    """Base class of tasks. What has a value here may be a property of a subclass."""
+
+    #: Number of images, as far as it is known before the task has started.
+    size = 1
+    #: Whether it measures times, and therefore runs after all others and beside none.
+    alone = False
+    #: Whether several ranks can share the work; otherwise it uses one GPU.
+    shared = False
+    #: Estimated size of the output, for the dry run.
+    megabytes = 1.0
 
     @property
     @abstractmethod
@@ -56,26 +65,6 @@ class Task(ABC):
     def name(self) -> str:
         """What people call the task, unique among those that are launched together. Default: that of its folder."""
         return self.folder.path.name
-
-    @property
-    def size(self) -> int:
-        """Number of images, as far as it is known before the task has started. Default: 1."""
-        return 1
-
-    @property
-    def alone(self) -> bool:
-        """Whether it measures times, and therefore runs after all others and beside none. Default: False."""
-        return False
-
-    @property
-    def shared(self) -> bool:
-        """Whether several ranks can share the work; otherwise it uses one GPU. Default: False."""
-        return False
-
-    @property
-    def megabytes(self) -> float:
-        """Estimated size of the output, for the dry run. Default: 1."""
-        return 1.0
 
     def missing(self) -> list[str]:
         """Returns what the task needs and this machine does not have, for the dry run. Default: nothing."""
