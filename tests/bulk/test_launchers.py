@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +11,8 @@ from PIL import Image
 from tests.bulk import interrupted
 from tests.bulk.test_shards import same
 from tests.bulk.world import MODEL, read_labels, write_files
-from tests.helpers.miniature_world import config_path
-from tests.helpers.world import ROOT, environment, run_in_process
-from tests.launch import test_ray as ray
+from tests.helpers import ray
+from tests.helpers.world import ROOT, run_in_process
 from tpa_mmseg.core import PrototypeBank
 
 
@@ -56,13 +53,7 @@ def test_killed_task_is_repeated_and_nothing_else_on_ray(
     if (reason := ray.missing()) is not None:
         pytest.skip(reason)
     interrupted.prepare(tmp_path, images)
-    command = [sys.executable, '-m', 'tests.bulk.interrupted', str(tmp_path), str(bank), 'ray']
-    # A path that is short: Ray has sockets there. Its home: Ray leaves a file.
-    own = {'HOME': str(tmp_path), 'RAY_TMPDIR': str(tmp_path), 'RAY_USAGE_STATS_ENABLED': '0'}
-    alone = ['unshare', '-n', 'sh', '-c', ray.NETWORK, 'sh']
-    done = subprocess.run(
-        [*alone, *command], cwd=ROOT, env={**environment(), **own}, capture_output=True, text=True, timeout=600
-    )
+    done = ray.python('-m', 'tests.bulk.interrupted', tmp_path, bank, 'ray')
     assert done.returncode == 0, done.stderr
     check(tmp_path, images, labels)
 
@@ -81,16 +72,3 @@ def test_commands_build_the_bank_and_segment_with_it(
     for name, found in read_labels(tmp_path / 'bulk').items():
         with Image.open(tmp_path / 'plain/labels' / name) as image:
             assert np.array_equal(found, np.asarray(image))
-
-
-@pytest.mark.slow
-def test_bank_of_a_config_in_shards_is_that_of_one_process(few: dict[str, bytes], tmp_path: Path) -> None:
-    folder = write_files(tmp_path / 'source', few)
-    common = [config_path('sclip_mini-b8'), '--pool', folder, '--pool-size', len(few)]
-    run_in_process('build_bank', *common, '--out', tmp_path / 'bulk', '--shards', 2, '--processes', 2)
-    run_in_process('build_bank', *common, '--out', tmp_path / 'plain', '--work-dir', tmp_path / 'work')
-    bulk, plain = (PrototypeBank.load(tmp_path / name) for name in ('bulk', 'plain'))
-    # One names its images by their paths, the other by their content.
-    assert plain.fingerprint.pop('pool')['images'] == bulk.images
-    plain.pool = bulk.pool
-    same(bulk, plain)

@@ -66,6 +66,25 @@ def test_merged_banks_are_that_of_one_process_and_can_be_extended(
     same(build_bank(rest, parts, HERE, tmp_path / 'extended'), bank)
 
 
+def test_bank_of_a_config_is_that_of_one_process(
+    few: dict[str, bytes], tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    folder = write_files(tmp_path / 'source', few)
+    common = [config_path('sclip_mini-b8'), '--pool', folder, '--cfg-options', 'model.anchors.k=1.5']
+    bulk = ['build_bank', *common, '--out', tmp_path / 'bulk', '--shards', 2]
+    run_in_process(*bulk, '--dry-run')
+    parts = tmp_path / 'bulk.parts'
+    execute_all(BankShard, BulkJob(parts, {'classes': None, 'host': str(parts / 'config.py')}, 2), list_parts([folder]))
+    run_in_process(*bulk)
+    assert '2 of 2 shards are done; 0 to run' in (out := capsys.readouterr().out) and 'The bank is in' in out
+    run_in_process('build_bank', *common, '--out', tmp_path / 'one', '--work-dir', tmp_path, '--pool-size', len(few))
+    bulk, one = (PrototypeBank.load(tmp_path / name) for name in ('bulk', 'one'))
+    # One names its images by their paths, the other by their content.
+    assert one.fingerprint.pop('pool')['images'] == bulk.images and bulk.rule.k == 1.5
+    one.pool = bulk.pool
+    same(bulk, one)
+
+
 @pytest.mark.parametrize(
     ('form', 'source', 'shards', 'batch'), (('png', 'folder', 3, 1), ('rle', 'tar', 2, 4), ('png', 'parquet', 2, 3))
 )
