@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from pycocotools import mask as coco
 
 from tpa_mmseg.apis import ImageSource, Segmentation
-from tpa_mmseg.bulk.output import ShardWriter, encode, mask_of, run_lengths
+from tpa_mmseg.bulk.output import FORMS, encode, mask_of, run_lengths, shard_files
 
 
 @given(arrays(np.uint8, array_shapes(min_dims=2, max_dims=2, max_side=7), elements=st.sampled_from([0, 1, 2, 255])))
@@ -32,12 +32,11 @@ def test_files_appear_when_all_is_written_and_leftovers_go(form: str, tmp_path: 
     labels = np.zeros((4, 5), np.uint8)
     result = Segmentation(ImageSource('a.png', b''), ('cat', 'dog'), [[0, 0, 0]] * 2, labels, labels)
     (tmp_path / '.labels.tar.x.tmp').touch()
-    with pytest.raises(KeyboardInterrupt), ShardWriter(tmp_path, form) as writer:
-        writer.add(encode(result, form))
+    with pytest.raises(KeyboardInterrupt), shard_files(tmp_path, form) as add:
+        add(result, encode(result, form))
         raise KeyboardInterrupt
     assert not list(tmp_path.iterdir())
-    with ShardWriter(tmp_path, form) as writer:
-        writer.add(encode(result, form))
+    with shard_files(tmp_path, form) as add:
+        add(result, encode(result, form))
         assert not [path for path in tmp_path.iterdir() if path.suffix != '.tmp']
-    assert len(list(tmp_path.iterdir())) == 2
-    assert writer.images == 1 and writer.shares.tolist() == [[1, 0], [1, 0]]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ['areas.parquet', FORMS[form]]

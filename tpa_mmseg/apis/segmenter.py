@@ -181,9 +181,11 @@ class Segmenter:
 
     def segment_batch(self, images: Sequence[PreparedImage]) -> list[Segmentation]:
         """Segment images that go through the models together, with the bank as it is. None of them is kept."""
-        setting = self._setting()
-        looked = zip(images, self._loaded.look(images), strict=True)
-        return [self._decide(each.image, evidence, setting) for each, evidence in looked]
+        setting, results = self._setting(), []
+        for each, evidence in zip(images, self._loaded.look(images), strict=True):
+            results.append(self._decide(each.image, evidence, setting))
+            evidence.release()
+        return results
 
     def _segment(self, image: ImageSource, setting: _Setting, keep: bool = True) -> Segmentation:
         return self._decide(image, self.evidence(image, keep), setting)

@@ -132,7 +132,9 @@ def _finish(job: BulkJob, tasks: Sequence[Shard]) -> dict:
     if not images:
         raise TPAError(f'None of the images could be read. The logs in {job.out} have the reasons.')
     join_areas([task.folder.path / AREAS for task in tasks], job.out / AREAS)
-    shares = sum(np.array(summary['shares']) for summary in summaries) / images
+    shares = sum(np.array(summary['shares']) for summary in summaries).T / images
+    labels = [f'shards/{task.name}/{task.files[0]}' for task in tasks]
+    about = zip(labels, summaries, strict=True)
     manifest = {
         'model': summaries[0]['model'],
         'classes': summaries[0]['classes'],
@@ -140,14 +142,7 @@ def _finish(job: BulkJob, tasks: Sequence[Shard]) -> dict:
         'skipped': [skipped for summary in summaries for skipped in summary['skipped']],
         'host_share': shares[0].tolist(),
         'share': shares[1].tolist(),
-        'shards': [
-            {
-                'labels': f'shards/{task.name}/{task.files[0]}',
-                'images': summary['images'],
-                'seconds': summary['seconds'],
-            }
-            for task, summary in zip(tasks, summaries, strict=True)
-        ],
+        'shards': [{'labels': file, 'images': one['images'], 'seconds': one['seconds']} for file, one in about],
     }
     write_json(job.out / 'manifest.json', manifest)
     return manifest

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import tarfile
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
@@ -28,25 +28,13 @@ _MASK_SCHEMA = _MASK_SCHEMA.append(pa.field('counts', pa.list_(pa.uint32())))
 _ROWS = 8192
 
 
-class Encoded(NamedTuple):
-    """The labels of an image as they are written."""
-
-    image: str  #: its name
-    areas: list[dict]  #: rows of the table of areas
-    shares: np.ndarray  #: (2, C) share of every class by the host and with TPA
-    labels: bytes | list[dict]  #: a PNG, or the rows of the table of masks
-
-
-def encode(result: Segmentation, form: str) -> Encoded:
-    """Encodes labels, which needs no model: other threads may do it. Args: form: one of :data:`FORMS`."""
-    areas = [{'image': result.name, **area._asdict()} for area in result.areas if area.pixels or area.host_pixels]
-    shares = np.array([(area.host_share, area.share) for area in result.areas]).T
+def encode(result: Segmentation, form: str) -> bytes | list[dict]:
+    """Returns the labels of an image as a PNG, or as rows of the table of masks. Needs no model: threads may do it."""
     if form == 'rle':
         about = dict(zip(('image', 'height', 'width'), (result.name, *result.labels.shape), strict=True))
-        masks = [{**about, 'label': label, 'counts': counts} for label, counts in run_lengths(result.labels)]
-        return Encoded(result.name, areas, shares, masks)
+        return [{**about, 'label': label, 'counts': counts} for label, counts in run_lengths(result.labels)]
     result.label_image().save(file := io.BytesIO(), format='PNG')
-    return Encoded(result.name, areas, shares, file.getvalue())
+    return file.getvalue()
 
 
 def run_lengths(labels: np.ndarray) -> list[tuple[int, list[int]]]:
@@ -70,47 +58,37 @@ def mask_of(row: Mapping) -> np.ndarray:
     return flat.reshape(row['height'], row['width'], order='F')
 
 
-class ShardWriter:
-    """Writes the files of a shard, which appear when all images are there. Use it in a ``with`` statement.
+@contextmanager
+def shard_files(folder: Path, form: str) -> Iterator[Callable[[Segmentation, bytes | list[dict]], None]]:
+    """Opens the files of a shard, which appear when all images are there. Yields what adds an image to them.
 
     Args:
         folder: The folder of the shard.
         form: Of the labels, one of :data:`FORMS`.
-
-    Attributes:
-        images: Number of images that were added.
-        shares: (2, C) sums of the shares of every class, by the host and with TPA.
     """
+    for left in folder.glob('.*.tmp'):
+        left.unlink()  # of a process that was killed
+    with (
+        atomic_write(folder / AREAS) as file,
+        _Table(file, _AREA_SCHEMA) as areas,
+        atomic_write(folder / FORMS[form]) as file,
+        tarfile.open(fileobj=file, mode='w') if form == 'png' else _Table(file, _MASK_SCHEMA) as labels,
+    ):
 
-    def __init__(self, folder: Path, form: str) -> None:
-        self.images, self.shares = 0, 0
-        for left in folder.glob('.*.tmp'):
-            left.unlink()  # of a process that was killed
-        with ExitStack() as stack:
-            areas, labels = (stack.enter_context(atomic_write(folder / name)) for name in (AREAS, FORMS[form]))
-            self._areas = stack.enter_context(_Table(areas, _AREA_SCHEMA))
-            made = tarfile.TarFile(fileobj=labels, mode='w') if form == 'png' else _Table(labels, _MASK_SCHEMA)
-            self._labels = stack.enter_context(made)
-            self._stack = stack.pop_all()
+        def add(result: Segmentation, encoded: bytes | list[dict]) -> None:
+            areas.add(
+                [{'image': result.name, **area._asdict()} for area in result.areas if area.pixels or area.host_pixels]
+            )
+            if isinstance(encoded, list):
+                labels.add(encoded)
+                return
+            member = tarfile.TarInfo(f'{result.name}.png')
+            member.size = len(encoded)
+            labels.addfile(member, io.BytesIO(encoded))
+            # tarfile would keep every member of a tar of any length.
+            labels.members.clear()
 
-    def __enter__(self) -> ShardWriter:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.__exit__(*error)
-
-    def add(self, encoded: Encoded) -> None:
-        """Writes the labels of an image."""
-        self.images, self.shares = self.images + 1, self.shares + encoded.shares
-        self._areas.add(encoded.areas)
-        if isinstance(encoded.labels, list):
-            self._labels.add(encoded.labels)
-            return
-        member = tarfile.TarInfo(f'{encoded.image}.png')
-        member.size = len(encoded.labels)
-        self._labels.addfile(member, io.BytesIO(encoded.labels))
-        # tarfile would keep every member of a tar of any length.
-        self._labels.members.clear()
+        yield add
 
 
 class _Table(pq.ParquetWriter):

@@ -23,7 +23,7 @@ from ..core import PrototypeBank
 from ..errors import TPAError
 from ..io import write_json
 from ..launch import Task, TaskFolder
-from .output import AREAS, FORMS, ShardWriter, encode
+from .output import AREAS, FORMS, encode, shard_files
 from .pictures import Skip, read_pictures
 from .source import Part
 
@@ -84,16 +84,11 @@ class Shard(Task):
 
     @property
     def summary(self) -> dict:
-        """What the shard wrote last. Raises TPAError if it is damaged."""
-        path = self.folder.path / SUMMARY
-        try:
-            return json.loads(path.read_text(encoding='utf-8'))
-        except ValueError as error:
-            raise TPAError(f'{path} is damaged ({error}). Delete it and start again.') from error
+        """What the shard wrote last."""
+        return json.loads((self.folder.path / SUMMARY).read_text(encoding='utf-8'))
 
     def finished(self) -> bool:
-        written = all((self.folder.path / name).exists() for name in (SUMMARY, *self.files))
-        return written and 'images' in self.summary
+        return all((self.folder.path / name).exists() for name in (SUMMARY, *self.files))
 
     def reset(self) -> None:
         super().reset()
@@ -114,7 +109,7 @@ class Shard(Task):
                 'host for shards.'
             )
         with ThreadPoolExecutor(_THREADS) as pool:
-            summary = self.process(segmenter, pool, self._count(one_ahead(self._batches(segmenter, pool, skip))))
+            summary = self.process(segmenter, pool, one_ahead(self._batches(segmenter, pool, skip)))
         summary |= {'model': segmenter.description, 'classes': segmenter.classes, 'skipped': skipped}
         write_json(self.folder.path / SUMMARY, {**summary, 'seconds': time.monotonic() - started})
 
@@ -136,7 +131,7 @@ class Shard(Task):
             except UnreadableImage as error:
                 return error
 
-        images = self._images(skip)
+        folder, images, done = self.folder, self._images(skip), 0
         size = self.job.batch_size or (1 if (self.job.model.get('device') or get_device()) == 'cpu' else GPU_BATCH)
         while group := list(islice(images, size)):
             made = list(pool.map(prepare, group))
@@ -144,19 +139,13 @@ class Shard(Task):
                 if isinstance(one, UnreadableImage):
                     skip(image.name, str(one))
             yield [one for one in made if isinstance(one, PreparedImage)]
-
-    def _images(self, skip: Skip) -> Iterator[ImageSource]:
-        return read_pictures(self.parts, skip, self.job.column)
-
-    def _count(self, batches: Batches) -> Batches:
-        """Yields batches and notes how far the shard is."""
-        folder, done = self.folder, 0
-        for batch in batches:
-            yield batch
-            done += len(batch)
+            done += len(group)
             # A tar does not contain how many there are.
             folder.say(done, max(self.size, done + 1))
         folder.say(done, done)
+
+    def _images(self, skip: Skip) -> Iterator[ImageSource]:
+        return read_pictures(self.parts, skip, self.job.column)
 
 
 class SegmentShard(Shard):
@@ -167,15 +156,16 @@ class SegmentShard(Shard):
         return FORMS[self.job.form], AREAS
 
     def process(self, segmenter: Segmenter, pool: Executor, batches: Batches) -> dict:
-        pending = iter(())
-        with ShardWriter(self.folder.path, self.job.form) as writer:
+        images, shares, pending = 0, np.zeros((len(segmenter.classes), 2)), iter(())
+        with shard_files(self.folder.path, self.job.form) as add:
             for batch in chain(batches, [[]]):
                 results = segmenter.segment_batch(batch) if batch else []
                 # The labels before these were encoded while the models ran.
-                for encoded in pending:
-                    writer.add(encoded)
-                pending = pool.map(partial(encode, form=self.job.form), results)
-        return {'images': writer.images, 'shares': np.asarray(writer.shares).tolist()}
+                for result, encoded in pending:
+                    add(result, encoded)
+                    images, shares = images + 1, shares + [(area.host_share, area.share) for area in result.areas]
+                pending = zip(results, pool.map(partial(encode, form=self.job.form), results), strict=True)
+        return {'images': images, 'shares': shares.tolist()}
 
 
 class BankShard(Shard):
