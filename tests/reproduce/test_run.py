@@ -83,6 +83,21 @@ def test_a_look_at_a_run_does_not_keep_its_process_from_starting(suite: Suite, t
     assert run(tmp_path).state is State.DONE
 
 
+def test_second_attempt_uses_the_banks_of_the_first(suite: Suite, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        use(replace(suite, ablation_benchmarks=('dawn',)), patch)
+        first = run(tmp_path, experiment='bank-size')
+        written = {path.name: path.stat().st_mtime_ns for path in first.folder.banks.iterdir()}
+        first.folder.results.unlink()
+        second = run(tmp_path, experiment='bank-size')
+        assert second.result.variants == first.result.variants
+        assert {path.name: path.stat().st_mtime_ns for path in first.folder.banks.iterdir()} == written
+        # A bank of another pool is none.
+        first.folder.results.unlink()
+        third = run(tmp_path, experiment='bank-size', **{'custom_hooks.0.pool.size': 1})
+        assert third.result.variant('full').bank.images == 1
+
+
 def test_result_tells_the_settings_it_was_made_with(suite: Suite, tmp_path: Path) -> None:
     options = {'custom_hooks.0.pool.size': 1}
     result = run(tmp_path, **options).result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,8 +11,9 @@ from ..console import ProgressBar
 from .folder import Progress
 from .task import State, Task
 
-#: Seconds between two looks at the folders of tasks, which may be on a shared disk.
-LOOK_EVERY = 3.0
+# Seconds between two looks at the folders of tasks, which may be on a shared disk; and, where a look takes long, how
+# many times as long the pause is.
+_LOOK_EVERY, _REST = 3.0, 10.0
 
 
 class Board:
@@ -23,17 +25,18 @@ class Board:
 
     Attributes:
         open: Tasks that are neither done nor failed.
+        pause: Seconds until the next look.
     """
 
     def __init__(self, tasks: Sequence[Task], what: str) -> None:
         self.tasks, self.open = list(tasks), list(tasks)
         self._what, self._images = what, 0
         self._ended: Counter[State] = Counter()
-        self.bar = ProgressBar('', 0)
+        self.bar, self.pause = ProgressBar('', 0), _LOOK_EVERY
 
     def look(self) -> None:
         """Updates the bar and the open tasks. What has ended is not looked at again."""
-        tasks, self.open, under_way, left = self.open, [], 0, 0
+        begun, tasks, self.open, under_way, left = time.monotonic(), self.open, [], 0, 0
         for task in tasks:
             state, progress = task.state(), task.folder.progress() or Progress()
             size = progress.total or task.size
@@ -50,6 +53,7 @@ class Board:
         self.bar.note = f'{failed} failed' if failed else ''
         self.bar.done, self.bar.total = self._images + under_way, self._images + under_way + left
         self.bar.refresh()
+        self.pause = max(_LOOK_EVERY, _REST * (time.monotonic() - begun))
 
 
 def note_death(task: Task, how: str, logs: Path | None = None) -> None:

@@ -13,7 +13,7 @@ from queue import SimpleQueue
 import torch
 
 from ..errors import TPAError
-from .board import LOOK_EVERY, Board, note_death
+from .board import Board, note_death
 from .options import LaunchOptions
 from .task import Task
 
@@ -51,16 +51,14 @@ def local_slots(options: LaunchOptions) -> list[LocalSlot]:
     found, each = torch.cuda.device_count(), options.gpus_per_task
     if options.gpus is not None and options.gpus > found:
         raise TPAError(f'--gpus {options.gpus} asks for more GPUs than the {found} that are visible here.')
-    gpus = found if options.gpus is None else options.gpus
+    places, gpus = options.places(found)
     if gpus:
-        if gpus < each:
-            raise TPAError(f'{each} GPUs per task are more than the {gpus} that can be used here.')
         names = (os.environ.get('CUDA_VISIBLE_DEVICES') or ','.join(map(str, range(found)))).split(',')
-        groups = [names[first : first + each] for first in range(0, gpus - each + 1, each)]
+        groups = [names[place * each : (place + 1) * each] for place in range(places)]
         return [LocalSlot({'CUDA_VISIBLE_DEVICES': ','.join(group)}, each) for group in groups]
-    threads = str(max(1, (os.cpu_count() or 1) // (options.processes * each)))
+    threads = str(max(1, (os.cpu_count() or 1) // (places * each)))
     environment = {'CUDA_VISIBLE_DEVICES': '', 'OMP_NUM_THREADS': os.environ.get('OMP_NUM_THREADS', threads)}
-    return [LocalSlot(environment, each) for _ in range(options.processes)]
+    return [LocalSlot(environment, each) for _ in range(places)]
 
 
 def run_in_slots(tasks: Sequence[Task], slots: Sequence, board: Board) -> None:
@@ -77,15 +75,17 @@ def run_in_slots(tasks: Sequence[Task], slots: Sequence, board: Board) -> None:
 
     def start(task: Task) -> None:
         slot = free.get()
-        how = slot(task)
-        free.put(slot)
+        try:
+            how = slot(task)
+        finally:
+            free.put(slot)
         if how is not None:
             note_death(task, how)
 
     with ThreadPoolExecutor(len(slots)) as pool:
         started = [pool.submit(start, task) for task in tasks]
         try:
-            while wait(started, LOOK_EVERY).not_done:
+            while wait(started, board.pause).not_done:
                 board.look()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
+from ..errors import TPAError
+
 # Options of the command line that sbatch has under the same name.
 _SBATCH = ('partition', 'account', 'qos', 'constraint', 'time', 'mem')
 
@@ -46,3 +48,10 @@ class LaunchOptions:
             key, value = text.split('=', 1)
             sbatch[key.replace('-', '_')] = value
         return cls(**{one.name: getattr(args, one.name) for one in fields(cls) if one.name != 'sbatch'}, sbatch=sbatch)
+
+    def places(self, found: int) -> tuple[int, int]:
+        """Returns how many tasks fit at a time, and the GPUs of each, 0 without any. Args: number of GPUs there are."""
+        gpus = found if self.gpus is None else self.gpus
+        if 0 < gpus < self.gpus_per_task:
+            raise TPAError(f'{self.gpus_per_task} GPUs per task are more than the {gpus} that can be used here.')
+        return (gpus // self.gpus_per_task, self.gpus_per_task) if gpus else (self.processes, 0)

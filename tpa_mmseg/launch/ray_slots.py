@@ -19,7 +19,7 @@ class RaySlot:
 
     def __init__(self, gpus: int, ranks: int) -> None:
         # A worker would keep the GPU's memory for its next task.
-        self._remote = ray.remote(num_cpus=ranks, num_gpus=gpus, max_calls=1)(_execute)
+        self._remote = ray.remote(num_gpus=gpus, max_calls=1)(_execute)
         self._ranks, self._reference = ranks, None
 
     def __call__(self, task: Task) -> str | None:
@@ -37,10 +37,7 @@ class RaySlot:
 
 def ray_slots(options: LaunchOptions) -> list[RaySlot]:
     """Joins or starts a cluster and returns places in it: as many as its GPUs allow, or ``options.processes``."""
-    each = options.gpus_per_task
     if not ray.is_initialized():
-        local = {'num_cpus': options.processes * each} if options.ray_address is None else {}
-        ray.init(options.ray_address or 'local', include_dashboard=False, log_to_driver=False, **local)
-    gpus = int(ray.cluster_resources().get('GPU', 0)) if options.gpus is None else options.gpus
-    places = max(1, gpus // each) if gpus else options.processes
-    return [RaySlot(each if gpus else 0, each) for _ in range(places)]
+        ray.init(options.ray_address or 'local', include_dashboard=False, log_to_driver=False)
+    places, gpus = options.places(int(ray.cluster_resources().get('GPU', 0)))
+    return [RaySlot(gpus, options.gpus_per_task) for _ in range(places)]

@@ -14,7 +14,7 @@ from submitit.core.utils import FailedJobError, FailedSubmissionError
 from submitit.slurm.slurm import _make_sbatch_string
 
 from ..errors import TPAError
-from .board import LOOK_EVERY, Board, note_death
+from .board import Board, note_death
 from .execute import execute
 from .options import LaunchOptions
 from .task import Task
@@ -82,7 +82,7 @@ def submit(tasks: Sequence[Task], options: LaunchOptions, folder: Path, after: S
 def watch(jobs: Sequence[str], board: Board, folder: Path) -> None:
     """Shows the progress until all tasks have ended. Args: jobs: their ids; board; folder: submitit's."""
     while board.open and in_queue(jobs):
-        time.sleep(LOOK_EVERY)
+        time.sleep(board.pause)
         board.look()
     board.look()
     for task in board.open:
