@@ -122,11 +122,11 @@ def test_labels_are_those_of_the_plain_loop(
     assert found.keys() == expected.keys()
     assert all(np.array_equal(found[name], expected[name]) for name in found)
     areas = pd.read_parquet(job.out / 'areas.parquet')
-    counted = areas.pivot_table('pixels', 'image', 'name', fill_value=0)
+    counted = areas.pivot_table('pixels', 'image', 'class', fill_value=0)
     for name, truth in expected.items():
         pixels = np.bincount(truth.ravel(), minlength=len(MODEL['classes']))
         assert [counted.loc[name].get(kind, 0) for kind in MODEL['classes']] == pixels.tolist()
-    mean = areas[areas.name == MODEL['classes'][0]].share.sum() / len(expected)
+    mean = areas[areas['class'] == MODEL['classes'][0]].share.sum() / len(expected)
     assert manifest['share'][0] == pytest.approx(mean)
 
 

@@ -20,7 +20,7 @@ from ..io import atomic_write
 #: Form of the labels -> name of their file.
 FORMS = {'png': 'labels.tar', 'rle': 'masks.parquet'}
 AREAS = 'areas.parquet'
-_AREA = 'image:string name:string pixels:int64 share:float64 host_pixels:int64 host_share:float64'
+_AREA = 'image:string class:string pixels:int64 share:float64 host_pixels:int64 host_share:float64'
 _MASK = 'image:string height:int32 width:int32 label:int32'
 _AREA_SCHEMA, _MASK_SCHEMA = (pa.schema(dict(c.split(':') for c in columns.split())) for columns in (_AREA, _MASK))
 _MASK_SCHEMA = _MASK_SCHEMA.append(pa.field('counts', pa.list_(pa.uint32())))
@@ -77,7 +77,11 @@ def shard_files(folder: Path, form: str) -> Iterator[Callable[[Segmentation, byt
 
         def add(result: Segmentation, encoded: bytes | list[dict]) -> None:
             areas.add(
-                [{'image': result.name, **area._asdict()} for area in result.areas if area.pixels or area.host_pixels]
+                [
+                    {'image': result.name, 'class': area.name, **area._asdict()}
+                    for area in result.areas
+                    if area.pixels or area.host_pixels
+                ]
             )
             if isinstance(encoded, list):
                 labels.add(encoded)
