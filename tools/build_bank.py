@@ -7,18 +7,58 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from tpa_tools.command import add_config_arguments, run_tool
+from tpa_tools.command import LAUNCHERS, add_config_arguments, add_launch_options, add_shard_options, run_tool
+
+SHARD_LAUNCHERS = ('local', 'slurm', 'ray')
 
 
 def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
     parser = argparse.ArgumentParser(prog, description=__doc__)
-    add_config_arguments(parser)
+    add_config_arguments(parser, launcher=False)
     parser.add_argument('--out', required=True, metavar='FILE', help='where the bank goes')
     parser.add_argument('--extend', metavar='FILE', help='bank to add to; images that it contains are left out')
     parser.add_argument('--pool-size', type=int, metavar='N', help='number of images (default: as in the config)')
     parser.add_argument('--pool-seed', type=int, metavar='N', help='seed of the draw')
     parser.add_argument('--pool', metavar='DIR', help='folder of images to use instead of the test set')
-    run_tool(run, parser.parse_args(argv))
+    parser.add_argument(
+        '--launcher',
+        choices=dict.fromkeys((*LAUNCHERS, *SHARD_LAUNCHERS)),
+        help='how the ranks of a job are started: none (default), pytorch, slurm or mpi; with --shards, where the '
+        'shards run: local (default), slurm or ray',
+    )
+    shards = parser.add_argument_group(
+        'bulk work', 'DIR may also be a tar or Parquet file, a pattern, a list of files, or an address such as s3://...'
+    )
+    add_shard_options(shards)
+    add_launch_options(parser, 'shard', shared=False, launcher=False)
+    args = parser.parse_args(argv)
+    launchers = LAUNCHERS if args.shards is None else SHARD_LAUNCHERS
+    args.launcher = args.launcher or launchers[0]
+    if args.launcher not in launchers:
+        parser.error(f'--launcher {args.launcher} {"needs" if args.shards is None else "cannot be used with"} --shards')
+    if args.shards is not None and args.pool is None:
+        parser.error('--shards needs --pool')
+    run_tool(run if args.shards is None else run_shards, args)
+
+
+def run_shards(args: argparse.Namespace) -> None:
+    """Builds the bank of any number of images in shards."""
+    from tpa_mmseg.bulk import BulkJob, build_bank, list_parts, sample
+    from tpa_mmseg.engine.config import load_config, parse_options
+    from tpa_mmseg.launch import LaunchOptions
+
+    folder = Path(args.work_dir or f'{args.out}.parts')
+    cfg = load_config(args.config, folder, parse_options(args.cfg_options))
+    config = folder.absolute() / 'config.py'
+    folder.mkdir(parents=True, exist_ok=True)
+    cfg.dump(config)
+    parts = list_parts([args.pool])
+    if args.pool_size:
+        parts = sample(parts, args.pool_size, args.pool_seed or 0)
+    model = {'classes': None, 'host': str(config)}
+    job = BulkJob(folder, model, args.shards, 'png', args.batch_size, args.image_column, args.extend)
+    if build_bank(job, parts, LaunchOptions.of(args), Path(args.out)) is not None:
+        print(f'The bank is in {args.out}.')
 
 
 def run(args: argparse.Namespace) -> None:

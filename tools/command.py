@@ -13,12 +13,13 @@ from collections.abc import Callable
 LAUNCHERS = ('none', 'pytorch', 'slurm', 'mpi')
 
 
-def add_config_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of every tool that runs a config."""
+def add_config_arguments(parser: argparse.ArgumentParser, launcher: bool = True) -> None:
+    """Adds the arguments of every tool that runs a config. Args: parser; launcher: Whether with ``--launcher``."""
     parser.add_argument('config', help='config file')
     parser.add_argument('--work-dir', help='folder for logs, results and the bank (default: work_dirs/<config name>)')
     add_cfg_options(parser, 'settings that replace those of the config, e.g. model.fusion.alpha=0.3')
-    parser.add_argument('--launcher', choices=LAUNCHERS, default='none', help='how the ranks of a job are started')
+    if launcher:
+        parser.add_argument('--launcher', choices=LAUNCHERS, default='none', help='how the ranks of a job are started')
     # torch.distributed.launch passes it; torchrun sets LOCAL_RANK instead.
     parser.add_argument('--local_rank', '--local-rank', type=int, default=0, help=argparse.SUPPRESS)
 
@@ -28,20 +29,25 @@ def add_cfg_options(parser: argparse.ArgumentParser, text: str) -> None:
     parser.add_argument('--cfg-options', nargs='+', action=KeyValues, default=[], metavar='KEY=VALUE', help=text)
 
 
-def add_launch_options(parser: argparse.ArgumentParser, what: str) -> None:
-    """Adds what ``tpa_mmseg.launch.LaunchOptions.of`` reads. Args: parser; what: The name of a task, e.g. ``'run'``."""
+def add_launch_options(parser: argparse.ArgumentParser, what: str, shared: bool = True, launcher: bool = True) -> None:
+    """Adds what ``tpa_mmseg.launch.LaunchOptions.of`` reads.
+
+    Args:
+        parser: The parser.
+        what: The name of a task, e.g. ``'run'``.
+        shared: Whether several GPUs can share a task.
+        launcher: Whether with ``--launcher``.
+    """
     add = parser.add_argument
-    add('--launcher', choices=('local', 'slurm', 'ray'), default='local', help='this machine (default), Slurm or Ray')
+    if launcher:
+        text = 'this machine (default), Slurm or Ray'
+        add('--launcher', choices=('local', 'slurm', 'ray'), default='local', help=text)
     add('--gpus', type=int, metavar='N', help='use at most N GPUs at a time (default: all)')
     add('--processes', type=int, default=1, metavar='N', help=f'without GPUs: at most N {what}s at a time (default: 1)')
-    add(
-        f'--gpus-per-{what}',
-        dest='gpus_per_task',
-        type=int,
-        default=1,
-        metavar='N',
-        help=f'GPUs that share one {what} (default: 1); without GPUs, processes',
-    )
+    parser.set_defaults(gpus_per_task=1)
+    if shared:
+        text = f'GPUs that share one {what} (default: 1); without GPUs, processes'
+        add(f'--gpus-per-{what}', dest='gpus_per_task', type=int, metavar='N', help=text)
     add('--dry-run', action='store_true', help='show what would be run and what is missing for it')
     add('--rerun', action='store_true', help='run what is done again')
     add('--limit', type=int, default=0, metavar='N', help=f'at most N {what}s')
@@ -55,6 +61,15 @@ def add_launch_options(parser: argparse.ArgumentParser, what: str) -> None:
         '--slurm', nargs='+', action=KeyValues, default=[], metavar='KEY=VALUE', help='more, e.g. gres=gpu:a100:1'
     )
     group.add_argument('--no-wait', dest='wait', action='store_false', help='submit and return')
+
+
+def add_shard_options(group: argparse._ArgumentGroup) -> None:
+    """Adds the options of bulk work."""
+    group.add_argument('--shards', type=int, metavar='N', help='divide the images into N tasks, for any number of them')
+    group.add_argument(
+        '--batch-size', type=int, metavar='N', help='images of one call of the models (default: 8 on a GPU, 1 on a CPU)'
+    )
+    group.add_argument('--image-column', metavar='NAME', help='column of Parquet files that has the images')
 
 
 class KeyValues(argparse.Action):

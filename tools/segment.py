@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tpa_tools.command import run_tool
+from tpa_tools.command import add_launch_options, add_shard_options, run_tool
 
 if TYPE_CHECKING:
     from tpa_mmseg import Segmenter
@@ -62,7 +62,20 @@ def parse_args(argv: Sequence[str] | None, prog: str | None) -> argparse.Namespa
         '--frame-stride', type=int, default=1, metavar='N', help='process every N-th video frame (default: 1)'
     )
     parser.add_argument('--device', help='torch device, e.g. cuda:1 (default: CUDA if available)')
+    shards = parser.add_argument_group(
+        'bulk work',
+        'IMAGE may also be a tar or Parquet file, a pattern, a list of files, or an address such as s3://...',
+    )
+    add_shard_options(shards)
+    shards.add_argument(
+        '--labels', choices=('png', 'rle'), default='png', help='label images in a tar (default), or masks in Parquet'
+    )
+    add_launch_options(parser, 'shard', shared=False)
     args = parser.parse_args(argv)
+    if args.shards is None and args.launcher != 'local':
+        parser.error(f'--launcher {args.launcher} needs --shards')
+    if args.save_bank and args.shards:
+        parser.error('--save-bank is not needed with --shards: the bank is in the output folder')
     if args.no_tpa and (args.pool or args.bank or args.save_bank):
         parser.error('--no-tpa cannot be combined with --pool, --bank or --save-bank')
     if args.pool_size < 0:
@@ -75,6 +88,45 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    classes = read_classes(args)
+    model = dict(
+        classes=classes,
+        host=args.host,
+        backbone=args.backbone,
+        background=args.background,
+        threshold=args.threshold,
+        tpa=not args.no_tpa,
+        alpha=args.alpha,
+        lambda_=args.lambda_,
+        k=args.k,
+        device=args.device,
+    )
+    if args.shards is None:
+        run_here(args, model)
+    else:
+        run_shards(args, model)
+
+
+def run_shards(args: argparse.Namespace, model: dict) -> None:
+    """Segments any number of images in shards."""
+    from tpa_mmseg.bulk import BulkJob, list_parts, segment
+    from tpa_mmseg.launch import LaunchOptions
+
+    host = str(Path(args.host).absolute()) if args.host.endswith('.py') else args.host
+    how = args.shards, args.labels, args.batch_size, args.image_column, args.bank
+    job = BulkJob(Path(args.out), {**model, 'host': host}, *how)
+    pool = list_parts(args.pool) if args.pool else None
+    manifest = segment(job, list_parts(args.images), LaunchOptions.of(args), pool, args.pool_size)
+    if manifest is not None:
+        shares = zip(manifest['classes'], manifest['host_share'], manifest['share'], strict=True)
+        rows = [(name, 100 * host, 100 * tpa) for name, host, tpa in shares if host or tpa]
+        print_areas(rows, args.no_tpa)
+        skipped = f', skipped {len(manifest["skipped"])}' if manifest['skipped'] else ''
+        print(f'Segmented {manifest["images"]:,} images{skipped}; {job.out}/manifest.json lists what is where.')
+
+
+def run_here(args: argparse.Namespace, model: dict) -> None:
+    """Segments images and videos in this process, and draws them."""
     from tpa_mmseg import Segmenter
     from tpa_mmseg.apis import SkippedWarning, Video
     from tpa_mmseg.apis.images import ImageList, is_video, list_images
@@ -82,24 +134,11 @@ def run(args: argparse.Namespace) -> None:
     from tpa_mmseg.console import track
 
     # Before the models are loaded, which takes a while.
-    classes = read_classes(args)
     videos = [Video(path, args.frame_stride) for path in args.images if is_video(path)]
     files = [path for path in args.images if not is_video(path)]
     found = list_images(files) if files else ImageList()
     warnings.simplefilter('ignore', SkippedWarning)  # they are named at the end
-    segmenter = Segmenter(
-        classes,
-        args.host,
-        args.backbone,
-        background=args.background,
-        threshold=args.threshold,
-        tpa=not args.no_tpa,
-        bank=args.bank,
-        alpha=args.alpha,
-        lambda_=args.lambda_,
-        k=args.k,
-        device=args.device,
-    )
+    segmenter = Segmenter(**model, bank=args.bank)
     if args.pool:
         segmenter.adapt(args.pool, args.pool_size or None)
     elif found.images and not args.no_tpa and not args.bank:
@@ -170,20 +209,26 @@ class Totals:
 
 
 def report(segmenter: Segmenter, args: argparse.Namespace, totals: Totals, skipped: list[Skipped]) -> None:
-    from tpa_mmseg.console import print_table
     from tpa_mmseg.errors import TPAError
 
     for each in skipped:
         print(f'Skipped {each}', file=sys.stderr)
     if not totals.images:
         raise TPAError('None of the images could be read.')
-    rows = totals.rows()
-    if args.no_tpa:
+    if not args.no_tpa:
+        print(segmenter.describe_bank())
+    print_areas(totals.rows(), args.no_tpa)
+    print(f'Wrote {totals.images} images to {Path(args.out)}: overlays, labels, comparisons, areas.json.')
+
+
+def print_areas(rows: list[tuple], host_alone: bool) -> None:
+    """Prints a table. Args: rows: name, mean share by the host and with TPA in percent of every class that occurs."""
+    from tpa_mmseg.console import print_table
+
+    if host_alone:
         print_table(['Class', 'Area, %'], [row[:2] for row in rows])
     else:
-        print(segmenter.describe_bank())
         print_table(['Class', 'Host: area, %', 'TPA: area, %'], rows)
-    print(f'Wrote {totals.images} images to {Path(args.out)}: overlays, labels, comparisons, areas.json.')
 
 
 if __name__ == '__main__':

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from PIL import Image, ImageOps
 
-from ..datasets import LoadImage
+from ..datasets import LoadImage, decode_image
 from ..datasets.pool import IMAGE_SUFFIXES
 from ..errors import TPAError, printable
 from ..images import UnreadableImage
@@ -33,18 +33,20 @@ class ImageSource:
 
     Args:
         name: Its name in messages and file names.
-        source: A path or an address of MMEngine's file backends; or (H, W, 3) uint8 RGB pixels.
+        source: A path or an address of MMEngine's file backends; the content of such a file; or (H, W, 3) uint8 RGB
+            pixels.
     """
 
-    def __init__(self, name: str, source: str | os.PathLike | np.ndarray) -> None:
+    def __init__(self, name: str, source: str | os.PathLike | bytes | np.ndarray) -> None:
         self.name = name
-        self.path = None if isinstance(source, np.ndarray) else os.fspath(source)
-        self._pixels = source if self.path is None else None
+        in_memory = isinstance(source, (bytes, np.ndarray))
+        self.path = None if in_memory else os.fspath(source)
+        self._content = source if in_memory else None
 
     @property
     def nbytes(self) -> int:
         """Bytes of an image in memory; 0 for a file."""
-        return 0 if self._pixels is None else self._pixels.nbytes
+        return 0 if self._content is None else memoryview(self._content).nbytes
 
     def load(self) -> dict:
         """Return the result of the first step of MMSegmentation's pipelines: (H, W, 3) BGR pixels, shape and path.
@@ -53,8 +55,10 @@ class ImageSource:
         """
         if self.path is not None:
             return _LOAD.transform({'img_path': self.path})
-        size = self._pixels.shape[:2]
-        return {'img': np.ascontiguousarray(self._pixels[..., ::-1]), 'img_shape': size, 'ori_shape': size}
+        content = self._content
+        pixels = decode_image(content, self.name) if isinstance(content, bytes) else content[..., ::-1]
+        size = pixels.shape[:2]
+        return {'img': np.ascontiguousarray(pixels), 'img_shape': size, 'ori_shape': size}
 
     def resized(self, size: tuple[int, int]) -> Image.Image:
         """Return the image for display. Args: size: Height and width."""
@@ -68,13 +72,12 @@ class ImageSource:
     @cached_property
     def key(self) -> str:
         """Digest of the content: copies under other names are the same image, and no path gets into a bank."""
-        if self.path is not None:
-            content, shape = self._content(), b''
-        else:
-            content, shape = np.ascontiguousarray(self._pixels), repr(self._pixels.shape).encode()
+        content, shape = self._read() if self._content is None else self._content, b''
+        if isinstance(content, np.ndarray):
+            content, shape = np.ascontiguousarray(content), repr(content.shape).encode()
         return hashlib.blake2b(content, key=shape, digest_size=16).hexdigest()
 
-    def _content(self) -> bytes:
+    def _read(self) -> bytes:
         try:
             return mmengine.fileio.get(self.path)
         except OSError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from mmengine.config import Config, ConfigDict
@@ -40,6 +41,14 @@ class ImageEvidence(Evidence):
     size: tuple[int, int] = (0, 0)
 
 
+class PreparedImage(NamedTuple):
+    """An image that is ready for the networks."""
+
+    image: ImageSource  #: the image
+    packed: dict  #: what the pipeline made of it
+    size: tuple[int, int]  #: its height and width
+
+
 @dataclass(frozen=True)
 class LoadedModel:
     """A model that is ready for a user's images.
@@ -73,18 +82,33 @@ class LoadedModel:
         hosts = [self.host, getattr(self.host, 'host', None)]  # a wrapper of a host is a host too
         return any(getattr(host, 'pamr_steps', 0) or getattr(host, 'refinement', None) for host in hosts)
 
-    @torch.no_grad()
-    def look(self, image: ImageSource) -> ImageEvidence:
-        """Gather the evidence of an image: one pass of the host and one of the encoder."""
+    def prepare(self, image: ImageSource) -> PreparedImage:
+        """Read an image and run the pipeline on it, which needs no network: other threads may do it."""
         packed = self.pipeline(image.load())
         size = tuple(packed['data_samples'].ori_shape)
         if self.refines:
             _limit_scores(packed['data_samples'])
-        data = self.model.data_preprocessor({name: [value] for name, value in packed.items()}, False)
+        return PreparedImage(image, packed, size)
+
+    @torch.no_grad()
+    def look(self, images: Sequence[PreparedImage]) -> list[ImageEvidence]:
+        """Gather the evidence of images: one pass of the host and one of the encoder, together as far as they can."""
+        # One by one, because a stock data preprocessor rejects images of different sizes.
+        batches = [
+            self.model.data_preprocessor({name: [value] for name, value in each.packed.items()}, False)
+            for each in images
+        ]
+        inputs = [image for data in batches for image in data['inputs']]
+        samples = [sample for data in batches for sample in data['data_samples']]
+        if len({image.shape for image in inputs}) == 1:
+            inputs = torch.stack(inputs)
         encoders = {} if self.encoder is None else {ENCODER: self.encoder}
         normalization = PixelNormalization.of(self.model.data_preprocessor)
-        (found,) = gather_evidence(self.host, encoders, normalization, data['inputs'], data['data_samples'])
-        return ImageEvidence(found.scores, found.features, image.path or image.key, size)
+        gathered = gather_evidence(self.host, encoders, normalization, inputs, samples)
+        return [
+            ImageEvidence(found.scores, found.features, each.image.path or each.image.key, each.size)
+            for each, found in zip(images, gathered, strict=True)
+        ]
 
 
 def load_model(options: SegmenterOptions, loaded: LoadedModel | None = None) -> LoadedModel:

@@ -26,7 +26,7 @@ from ..errors import TPAError
 from ..evaluation import describe_bank
 from ..visualization.panels import resample
 from .images import ImageList, Images, ImageSource, UnreadableImage, iterate_images, list_images
-from .loading import ImageEvidence, LoadedModel, load_model
+from .loading import ImageEvidence, LoadedModel, PreparedImage, load_model
 from .options import DEFAULT_BACKBONE, SegmenterOptions
 from .render import class_counts, show_anchors
 from .result import ClassCoverage, Segmentation, Segmentations, TPASettings
@@ -171,9 +171,28 @@ class Segmenter:
             except UnreadableImage as error:
                 warnings.warn(f'Skipped: {error}', SkippedWarning, stacklevel=2)
 
-    @torch.no_grad()
+    @property
+    def images_are_independent(self) -> bool:
+        """Whether the labels of an image do not depend on the images before it."""
+        return self._loaded.host.images_are_independent
+
+    def prepare(self, image: ImageSource) -> PreparedImage:
+        """Read an image for :meth:`segment_batch` or :meth:`adapt_batch`. Threads may do it while the models run."""
+        return self._loaded.prepare(image)
+
+    def segment_batch(self, images: Sequence[PreparedImage]) -> list[Segmentation]:
+        """Segment images that go through the models together, with the bank as it is. None of them is kept."""
+        setting, results = self._setting(), []
+        for each, evidence in zip(images, self._loaded.look(images), strict=True):
+            results.append(self._decide(each.image, evidence, setting))
+            evidence.release()
+        return results
+
     def _segment(self, image: ImageSource, setting: _Setting, keep: bool = True) -> Segmentation:
-        evidence = self.evidence(image, keep)
+        return self._decide(image, self.evidence(image, keep), setting)
+
+    @torch.no_grad()
+    def _decide(self, image: ImageSource, evidence: ImageEvidence, setting: _Setting) -> Segmentation:
         host, adapted = decide(evidence, setting.adapters, _label_type(len(self.classes)))
         host_labels = _full_size(host, evidence)
         labels = _full_size(adapted[0], evidence) if adapted else host_labels
@@ -257,6 +276,15 @@ class Segmenter:
         before = self.bank.images
         self._add_to_bank(list_images(images), pool_size)
         return self.bank.images - before
+
+    def adapt_batch(self, images: Sequence[PreparedImage]) -> None:
+        """Add images that go through the models together to the bank. None of them is kept for another ``k``."""
+        for each, evidence in zip(images, self._loaded.look(images), strict=True):
+            self.bank.add(evidence)
+            self.bank.pool.append(each.image.key)
+            self._known.add(each.image.key)
+        self._pool = None
+        self._other_banks.clear()
 
     def bank_with(self, k: float | None = None) -> PrototypeBank:
         """Return the bank with another ``k``, of the same images. Cached images need no model."""
@@ -353,7 +381,7 @@ class Segmenter:
         """
         found = self._cache.get(image.key)
         if found is None:
-            found = self._last if self._last_key == image.key else self._loaded.look(image)
+            found = self._last if self._last_key == image.key else self._loaded.look([self._loaded.prepare(image)])[0]
             if keep:
                 self._cache.put(image.key, found)
         if found is not self._last and self._last is not None:

@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import mmcv
 import mmengine.fileio as fileio
+import numpy as np
 from mmcv.transforms import BaseTransform, LoadImageFromFile
 from mmseg.datasets.transforms import LoadAnnotations, Resize
 from mmseg.registry import TRANSFORMS
 
 from ..errors import TPAError
 from ..images import UnreadableImage, open_image
+
+
+def decode_image(data: bytes, name: str, color_type: str = 'color', backend: str = 'cv2') -> np.ndarray:
+    """Returns the (H, W, 3) uint8 BGR pixels of an encoded image. Raises UnreadableImage if that is impossible.
+
+    Args:
+        data: Content of an image file.
+        name: What messages call it.
+        color_type, backend: As for ``mmcv.imfrombytes``.
+    """
+    # OpenCV fills the missing rest of a JPEG with gray and only warns.
+    truncated = not data or (data[:2] == b'\xff\xd8' and data.rfind(b'\xff\xd9') < 0)
+    # MMCV's backends decode it, but they limit neither formats nor pixels.
+    with open_image(data, name):
+        image = None if truncated else mmcv.imfrombytes(data, flag=color_type, backend=backend)
+        if image is None:
+            raise ValueError('truncated or not an image')
+    return image
 
 
 @TRANSFORMS.register_module()
@@ -25,13 +44,7 @@ class LoadImage(LoadImageFromFile):
             raise UnreadableImage(
                 f'Cannot read image {path} ({reason}). Restore the file or remove it from the dataset.'
             ) from error
-        # OpenCV fills the missing rest of a JPEG with gray and only warns.
-        truncated = not data or (data[:2] == b'\xff\xd8' and data.rfind(b'\xff\xd9') < 0)
-        # MMCV's backends decode it, but they limit neither formats nor pixels.
-        with open_image(data, path):
-            image = None if truncated else mmcv.imfrombytes(data, flag=self.color_type, backend=self.imdecode_backend)
-            if image is None:
-                raise ValueError('truncated or not an image')
+        image = decode_image(data, path, self.color_type, self.imdecode_backend)
         results['img'] = image.astype('float32') if self.to_float32 else image
         results['img_shape'] = results['ori_shape'] = image.shape[:2]
         return results
