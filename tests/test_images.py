@@ -72,7 +72,7 @@ def test_a_hostile_picture_is_one_message_wherever_it_is_opened(tmp_path, conten
     with pytest.raises(ValueError, match='is not an image, or it is damaged'):
         labels.read(content)
     with pytest.raises(TPAError, match=r'cat\.jpg cannot be read'):
-        read_upload(content, 'cat.jpg', Limits())
+        read_upload(str(path), Limits())
     assert read_image(path) is None
     assert read_original(BaseDataElement(metainfo={'img_path': str(path)}), (60, 80)) is None
 
