@@ -23,6 +23,13 @@ def add_config_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--local_rank', '--local-rank', type=int, default=0, help=argparse.SUPPRESS)
 
 
+def add_check(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--check``."""
+    parser.add_argument(
+        '--check', action='store_true', help='only check: config, weights, data, bank, GPU, disk space; runs nothing'
+    )
+
+
 def add_cfg_options(parser: argparse.ArgumentParser, text: str) -> None:
     """Adds ``--cfg-options``. Its texts are read by ``tpa_mmseg.engine.config.parse_options``."""
     parser.add_argument('--cfg-options', nargs='+', action=KeyValues, default=[], metavar='KEY=VALUE', help=text)
@@ -47,18 +54,17 @@ def run_tool(work: Callable[[argparse.Namespace], None], args: argparse.Namespac
             sys.exit(_fail(f'tpa_mmseg cannot be used here ({tpa_mmseg.import_error}). Run: tpa doctor'))
         _run(work, args)
     except KeyboardInterrupt:
+        print('\nInterrupted.', file=sys.stderr)
         sys.exit(130)
 
 
 def _run(work: Callable[[argparse.Namespace], None], args: argparse.Namespace) -> None:
     import torch.distributed
 
-    from tpa_mmseg.engine.config import config_errors
     from tpa_mmseg.errors import TPAError, user_message
 
     try:
-        with config_errors():
-            work(args)
+        work(args)
     except TPAError as error:
         sys.exit(_fail(user_message(error)))
     except OSError as error:

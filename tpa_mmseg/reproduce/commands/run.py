@@ -9,7 +9,8 @@ from types import ModuleType
 from mmengine.config import Config
 
 from ...console import print_table
-from ...engine.config import missing_data, parse_options
+from ...engine.config import parse_options
+from ...engine.data_check import missing_data
 from ...errors import TPAError
 from ...weights.needs import needs
 from ..experiments import planned_images, suite_of

@@ -1,0 +1,212 @@
+"""One check of a whole config before anything is built: every key and value, against the classes that read them."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import torch.utils.data
+from mmengine.config import Config
+from mmengine.registry import FUNCTIONS, Registry
+from mmengine.runner import Runner, set_random_seed
+from mmengine.utils.dl_utils import set_multi_processing
+from mmseg import registry
+
+from ..encoders import Encoder
+from ..errors import TPAError
+from ..hosts import Host
+from ..options import AtLeastOne, Range, options_of_class, problems, unknown_option
+from ..options.checking import typed_problems
+from ..options.signature import Option
+
+# Where classes are registered, by the key in front of them; everything else is a model.
+_REGISTRIES = {
+    'dataset': registry.DATASETS,
+    'datasets': registry.DATASETS,
+    'pipeline': registry.TRANSFORMS,
+    'transforms': registry.TRANSFORMS,
+    'sampler': registry.DATA_SAMPLERS,
+    'batch_sampler': registry.DATA_SAMPLERS,
+    'collate_fn': FUNCTIONS,
+    'test_evaluator': registry.METRICS,
+    'metrics': registry.METRICS,
+    'custom_hooks': registry.HOOKS,
+    'default_hooks': registry.HOOKS,
+    'test_cfg': registry.LOOPS,
+    'visualizer': registry.VISUALIZERS,
+    'vis_backends': registry.VISBACKENDS,
+    'log_processor': registry.LOG_PROCESSORS,
+}
+_ALL = tuple(each for each in vars(registry).values() if isinstance(each, Registry))
+# Keys that the caller takes away before a class is built.
+_EXTRA = {'custom_hooks': ('priority',), 'default_hooks': ('priority',), 'norm_cfg': ('requires_grad',)}
+# Models that get arguments from the class around them, and layers whose names other packages register.
+_HELPERS = ('_cfg', '_layer', 'upsample')
+_TOP = tuple(name for name in inspect.signature(Runner.__init__).parameters if name not in ('self', 'cfg'))
+_ENVIRONMENT = ('cudnn_benchmark', 'mp_cfg', 'dist_cfg', 'resource_limit')
+
+
+def raise_problems(found: Sequence[str], what: str) -> None:
+    """Raises TPAError with everything that is wrong: one sentence each, one line each. Args: what: has them."""
+    if len(found) == 1:
+        raise TPAError(found[0])
+    if found:
+        raise TPAError('\n  '.join([f'{what} has {len(found)} problems:', *found]))
+
+
+def check_model(model: Mapping) -> None:
+    """Raises TPAError if something is wrong with the config of a model."""
+    raise_problems(list(config_problems(Config({'model': model}).to_dict())), 'The model')
+
+
+def config_problems(cfg: Mapping) -> Iterator[str]:
+    """Yields a sentence with the full key for every key that nobody reads and every value that does not fit.
+
+    Args:
+        cfg: The config as plain dicts; what it leaves out is not checked.
+    """
+    yield from _top_problems(cfg)
+    kinds = _Kinds()
+    for key in ('model', 'test_cfg', 'visualizer', 'log_processor'):
+        yield from _part_problems(cfg.get(key), key, kinds, required=key == 'model')
+    evaluator = cfg.get('test_evaluator')
+    for place, part in _listed(evaluator, 'test_evaluator'):
+        yield from _part_problems(part, place, kinds)
+    for place, part in _listed(cfg.get('custom_hooks') or [], 'custom_hooks'):
+        yield from _part_problems(part, place, kinds)
+    for name, part in (cfg.get('default_hooks') or {}).items():
+        yield from _part_problems(part, f'default_hooks.{name}', kinds, required=False)
+    yield from _loader_problems(cfg.get('test_dataloader'), 'test_dataloader', kinds)
+    yield from problems(set_random_seed, cfg.get('randomness') or {}, 'randomness', kinds)
+    environment = cfg.get('env_cfg') or {}
+    for key in environment:
+        if key not in _ENVIRONMENT:
+            yield str(unknown_option('env_cfg', key, _ENVIRONMENT))
+    yield from problems(set_multi_processing, environment.get('mp_cfg') or {}, 'env_cfg.mp_cfg', kinds)
+
+
+def unread_key(key: str, cfg: Mapping) -> str | None:
+    """Returns what is wrong with a key of ``--cfg-options`` that neither the config has nor a test reads."""
+    first = key.partition('.')[0]
+    if first in cfg or first in _TOP:
+        return None
+    near = difflib.get_close_matches(first, [*_TOP, *cfg], n=1)
+    hint = f'Did you mean {near[0]}?' if near else 'Options begin with model, test_dataloader, test_evaluator, ...'
+    return f'{key} is not in the config. {hint}'
+
+
+def _top_problems(cfg: Mapping) -> Iterator[str]:
+    """Keys at the top that look like one that a test reads. Others are variables of the config's own."""
+    for key in cfg:
+        near = difflib.get_close_matches(key, _TOP, n=1, cutoff=0.87)
+        if key not in _TOP and near and near[0] not in cfg:
+            yield f'{key} is not read by a test. Did you mean {near[0]}?'
+    top = options_of_class(run_options).known
+    yield from problems(run_options, {key: cfg[key] for key in top if key in cfg}, '')
+
+
+def _listed(value: Any, place: str) -> list[tuple[str, Any]]:
+    if isinstance(value, (list, tuple)):
+        return [(f'{place}.{index}', part) for index, part in enumerate(value)]
+    return [] if value is None else [(place, value)]
+
+
+def _part_problems(part: Any, place: str, kinds: _Kinds, required: bool = True) -> Iterator[str]:
+    if part is None or (not required and not part):
+        return
+    if not isinstance(part, Mapping):
+        yield f'{place} must be a dict, not {part!r}.'
+    elif 'type' in part:
+        yield from typed_problems(part, Option(), place, kinds)
+    elif required:
+        yield f'{place}.type is missing: name a class.'
+
+
+def _loader_problems(loader: Any, place: str, kinds: _Kinds) -> Iterator[str]:
+    """The dataset, and the arguments of PyTorch's DataLoader."""
+    if loader is None:
+        return
+    if not isinstance(loader, Mapping):
+        yield f'{place} must be a dict, not {loader!r}.'
+        return
+    yield from problems(TestLoader, loader, place, kinds)
+
+
+class _Kinds:
+    """Looks up the classes of a config in MMSegmentation's registries."""
+
+    def find(self, part: Mapping, place: str) -> Callable | None:
+        kind, key = part['type'], _key(place)
+        if not isinstance(kind, str):
+            return kind if callable(kind) else None
+        for each in (_REGISTRIES.get(key, registry.MODELS), *_ALL):
+            if (cls := each.get(kind)) is not None:
+                return cls
+        if key.endswith(_HELPERS):
+            return None
+        raise TPAError(_unknown_type(kind, place, _REGISTRIES.get(key, registry.MODELS)))
+
+    def extra(self, place: str) -> tuple[str, ...]:
+        return _EXTRA.get(_key(place), ())
+
+    def ours(self, kind: Callable) -> bool:
+        return kind.__module__.startswith('tpa_mmseg')
+
+    def complete(self, kind: Callable, place: str) -> bool:
+        return self.ours(kind) and _key(place) != 'sampler'  # which gets the dataset from its loader
+
+
+def _key(place: str) -> str:
+    """Returns the last part of a place that is a name and not a number; of hooks and defaults, where they stand."""
+    if place.startswith('default_hooks.'):
+        return 'default_hooks' if place.count('.') == 1 else place.rpartition('.')[2]
+    return next(part for part in reversed(place.split('.')) if not part.isdigit())
+
+
+def _unknown_type(kind: str, place: str, found: Registry) -> str:
+    known = sorted(_names(found))
+    base = {'host': Host, 'encoder': Encoder, 'proxy': Encoder}.get(_key(place))
+    if base is not None:
+        choices = [name for name in known if isinstance(cls := found.get(name), type) and issubclass(cls, base)]
+        hint = f'Choose from: {", ".join(choices)}, or any registered model.'
+    else:
+        near = difflib.get_close_matches(kind, known, n=1)
+        hint = f'Did you mean {near[0]!r}?' if near else 'Check its name and custom_imports.'
+    return f'{place}.type is unknown: {kind!r}. {hint}'
+
+
+def _names(found: Registry | None) -> set[str]:
+    return set() if found is None else {*found.module_dict, *_names(found.parent)}
+
+
+def run_options(
+    work_dir: str = '',
+    load_from: str | None = None,
+    resume: bool = False,
+    launcher: str = 'none',
+    log_level: Literal['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL'] | int = 'INFO',
+    default_scope: str | None = None,
+) -> None:
+    """The plain values at the top of a config."""
+
+
+class TestLoader(torch.utils.data.DataLoader):
+    """The options of ``test_dataloader``: those of PyTorch's, with their ranges."""
+
+    __test__ = False  # not a pytest class
+
+    def __init__(
+        self,
+        dataset: dict | torch.utils.data.Dataset,
+        sampler: dict | torch.utils.data.Sampler | None = None,
+        batch_sampler: dict | torch.utils.data.Sampler | None = None,
+        batch_size: AtLeastOne = 1,
+        num_workers: Annotated[int, Range(0)] = 0,
+        collate_fn: dict | Callable | None = None,
+        worker_init_fn: dict | Callable | None = None,
+        num_batch_per_epoch: AtLeastOne | None = None,
+        **kwargs,
+    ) -> None:
+        super().__init__(dataset, **kwargs)
