@@ -37,7 +37,7 @@ def parse_args(argv: Sequence[str] | None, prog: str | None) -> argparse.Namespa
         '--backbone',
         default='vit-b16',
         help='CLIP model of the host: vit-b16, vit-l14, vit-h14; or mini-b8, the tiny model for synthetic scenes that '
-        'comes with the package (default: %(default)s)',
+        'comes with the package, also called miniature (default: %(default)s)',
     )
     parser.add_argument(
         '--background',
@@ -76,7 +76,7 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from tpa_mmseg import Segmenter
-    from tpa_mmseg.apis import SkippedWarning, Video
+    from tpa_mmseg.apis import CaveatWarning, SkippedWarning, Video
     from tpa_mmseg.apis.images import ImageList, is_video, list_images
     from tpa_mmseg.apis.saving import OutputFolder
     from tpa_mmseg.console import track
@@ -86,7 +86,8 @@ def run(args: argparse.Namespace) -> None:
     videos = [Video(path, args.frame_stride) for path in args.images if is_video(path)]
     files = [path for path in args.images if not is_video(path)]
     found = list_images(files) if files else ImageList()
-    warnings.simplefilter('ignore', SkippedWarning)  # they are named at the end
+    for each in (SkippedWarning, CaveatWarning):  # they are named at the end
+        warnings.simplefilter('ignore', each)
     segmenter = Segmenter(
         classes,
         args.host,
@@ -149,11 +150,13 @@ class Totals:
 
     def __init__(self) -> None:
         self.images = 0
+        self.changed = False
         self.shares: dict[str, list[float]] = {}
 
     def count(self, result: Segmentation) -> Segmentation:
         """Adds a segmentation and returns it."""
         self.images += 1
+        self.changed |= result.changed_fraction > 0
         for area in result.areas:
             sums = self.shares.setdefault(area.name, [0.0, 0.0])
             sums[0] += area.host_share
@@ -172,6 +175,7 @@ class Totals:
 def report(segmenter: Segmenter, args: argparse.Namespace, totals: Totals, skipped: list[Skipped]) -> None:
     from tpa_mmseg.console import print_table
     from tpa_mmseg.errors import TPAError
+    from tpa_mmseg.evaluation import unchanged_caveat
 
     for each in skipped:
         print(f'Skipped {each}', file=sys.stderr)
@@ -182,7 +186,13 @@ def report(segmenter: Segmenter, args: argparse.Namespace, totals: Totals, skipp
         print_table(['Class', 'Area, %'], [row[:2] for row in rows])
     else:
         print(segmenter.describe_bank())
-        print_table(['Class', 'Host: area, %', 'TPA: area, %'], rows)
+        rule, classes = segmenter.bank.rule, len(segmenter.classes)
+        caveats = segmenter.caveats()
+        if not totals.changed and not caveats:
+            caveats = [unchanged_caveat(segmenter.fusion, rule, classes)]
+        print_table(['Class', 'Host: area, %', f'TPA{" (!)" * bool(caveats)}: area, %'], rows)
+        for text in caveats:
+            print(f'(!) {text}')
     print(f'Wrote {totals.images} images to {Path(args.out)}: overlays, labels, comparisons, areas.json.')
 
 

@@ -13,6 +13,8 @@ from mmengine.registry import FUNCTIONS, Registry
 from mmengine.runner import Runner, set_random_seed
 from mmengine.utils.dl_utils import set_multi_processing
 from mmseg import registry
+from mmseg.datasets import BaseSegDataset
+from mmseg.models.segmentors import EncoderDecoder
 
 from ..encoders import Encoder
 from ..errors import TPAError
@@ -78,6 +80,7 @@ def config_problems(cfg: Mapping) -> Iterator[str]:
         yield from _part_problems(part, place, kinds)
     for name, part in (cfg.get('default_hooks') or {}).items():
         yield from _part_problems(part, f'default_hooks.{name}', kinds, required=False)
+    yield from _pool_problems(cfg, kinds)
     yield from _loader_problems(cfg.get('test_dataloader'), 'test_dataloader', kinds)
     yield from problems(set_random_seed, cfg.get('randomness') or {}, 'randomness', kinds)
     environment = cfg.get('env_cfg') or {}
@@ -101,7 +104,7 @@ def _top_problems(cfg: Mapping) -> Iterator[str]:
     """Keys at the top that look like one that a test reads. Others are variables of the config's own."""
     for key in cfg:
         near = difflib.get_close_matches(key, _TOP, n=1, cutoff=0.87)
-        if key not in _TOP and near and near[0] not in cfg:
+        if key not in _TOP and near:
             yield f'{key} is not read by a test. Did you mean {near[0]}?'
     top = options_of_class(run_options).known
     yield from problems(run_options, {key: cfg[key] for key in top if key in cfg}, '')
@@ -134,6 +137,19 @@ def _loader_problems(loader: Any, place: str, kinds: _Kinds) -> Iterator[str]:
     yield from problems(TestLoader, loader, place, kinds)
 
 
+def _pool_problems(cfg: Mapping, kinds: _Kinds) -> Iterator[str]:
+    """What PrototypeBankHook would change of the test set, as options of that dataset."""
+    dataset = (cfg.get('test_dataloader') or {}).get('dataset')
+    for index, hook in enumerate(cfg.get('custom_hooks') or ()):
+        pool = hook.get('pool') if isinstance(hook, Mapping) else None
+        changes = pool.get('dataset') if isinstance(pool, Mapping) else None
+        if isinstance(changes, Mapping) and isinstance(dataset, Mapping) and 'type' in dataset:
+            place = f'custom_hooks.{index}.pool.dataset'
+            for text in typed_problems({**dataset, **changes}, Option(), place, kinds):
+                if text[len(place) + 1 :].startswith(tuple(changes)):
+                    yield text
+
+
 class _Kinds:
     """Looks up the classes of a config in MMSegmentation's registries."""
 
@@ -151,11 +167,19 @@ class _Kinds:
     def extra(self, place: str) -> tuple[str, ...]:
         return _EXTRA.get(_key(place), ())
 
-    def ours(self, kind: Callable) -> bool:
-        return kind.__module__.startswith('tpa_mmseg')
+    def part(self, kind: Callable, key: str) -> Callable | None:
+        if key == 'test_cfg' and isinstance(kind, type) and issubclass(kind, EncoderDecoder):
+            return inference_options
+        if key == 'data_prefix' and isinstance(kind, type) and issubclass(kind, BaseSegDataset):
+            default = options_of_class(kind).known[key].default
+            return prefix_options if set(default or ()) <= set(options_of_class(prefix_options).known) else None
+        return None
+
+    def ours(self, module: str) -> bool:
+        return module.startswith('tpa_mmseg')
 
     def complete(self, kind: Callable, place: str) -> bool:
-        return self.ours(kind) and _key(place) != 'sampler'  # which gets the dataset from its loader
+        return self.ours(kind.__module__) and _key(place) != 'sampler'  # which gets the dataset from its loader
 
 
 def _key(place: str) -> str:
@@ -190,6 +214,18 @@ def run_options(
     default_scope: str | None = None,
 ) -> None:
     """The plain values at the top of a config."""
+
+
+def inference_options(
+    mode: Literal['slide', 'whole'] = 'whole',
+    crop_size: Sequence[AtLeastOne] | None = None,
+    stride: Sequence[AtLeastOne] | None = None,
+) -> None:
+    """The ``test_cfg`` of MMSegmentation's segmentors."""
+
+
+def prefix_options(img_path: str | None = None, seg_map_path: str | None = None) -> None:
+    """The ``data_prefix`` of MMSegmentation's datasets."""
 
 
 class TestLoader(torch.utils.data.DataLoader):

@@ -36,13 +36,13 @@ def unchanged_caveat(fusion: Fusion, rule: AnchorRule, classes: int) -> str:
     if not fusion.beta:
         return (
             f'TPA changed no label: its weight (1 - alpha) * lambda is 0 (alpha = {fusion.alpha:g}, lambda = '
-            f'{fusion.lambda_:g}). Set model.fusion.alpha=0.5 and model.fusion.lambda=5.'
+            f'{fusion.lambda_:g}). The defaults are 0.5 and 5.'
         )
-    return f'TPA changed no label. Raise model.fusion.lambda, or use a larger pool. {_remedy(rule, classes)}'
+    return f'TPA changed no label. Raise lambda (model.fusion.lambda), or use a larger pool. {_remedy(rule, classes)}'
 
 
 def _remedy(rule: AnchorRule, classes: int) -> str:
     return (
         f'An anchor needs a probability above {rule.tau(classes):.2f} (k = {rule.k:g}, {classes} classes) and a class '
-        f"{rule.k_min} of them: lower model.anchors.k, or raise the host's logit_scale."
+        f"{rule.k_min} of them: lower k (model.anchors.k), or raise the host's logit_scale."
     )

@@ -48,7 +48,7 @@ class SegmentorHost(Host):
         data_preprocessor: dict | nn.Module | None = None,
         **kwargs,
     ) -> None:
-        # Whoever gives a segmentor that is built has had the chance to load its weights.
+        # A segmentor that was built by the caller may have its weights already.
         untrained = checkpoint is None and not isinstance(segmentor, BaseSegmentor)
         if not isinstance(segmentor, BaseSegmentor):
             segmentor = MODELS.build(ConfigDict(segmentor))  # mmseg reads its configs by attribute

@@ -22,8 +22,11 @@ class Kinds(Protocol):
     def extra(self, place: str) -> tuple[str, ...]:
         """Returns keys that others than the class read at a place."""
 
-    def ours(self, kind: Callable) -> bool:
-        """Returns whether a class is one of this package: it says where a dict describes an object of a class."""
+    def part(self, kind: Callable, key: str) -> Callable | None:
+        """Returns what has the options of a dict without a ``type`` that a class takes; None: leave it unchecked."""
+
+    def ours(self, module: str) -> bool:
+        """Returns whether a module is one of this package, whose annotations say where a dict describes an object."""
 
     def complete(self, kind: Callable, place: str) -> bool:
         """Returns whether a class gets its arguments from the config alone, so that none may be missing."""
@@ -58,8 +61,11 @@ def problems(kind: Callable, given: Mapping, place: str, kinds: Kinds | None = N
         if key in skipped:
             continue
         if key in options.known:
-            inner = kinds if kinds is None or not kinds.ours(kind) or _describes_object(options.known[key]) else None
-            for text in _value_problems(value, options.known[key], join(place, key), inner):
+            part = kinds.part(kind, key) if kinds and isinstance(value, Mapping) and 'type' not in value else None
+            option = options.known[key]
+            inner = kinds if kinds and (not kinds.ours(option.module) or _describes_object(option)) else None
+            at = join(place, key)
+            for text in problems(part, value, at) if part else _value_problems(value, option, at, inner):
                 found = True
                 yield text
         elif not options.open:

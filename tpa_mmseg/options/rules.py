@@ -57,6 +57,10 @@ class Choice(Rule):
 
     values: Collection[Any] | str
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.values, str):  # hashable, as pydantic's adapters are kept by annotation
+            object.__setattr__(self, 'values', tuple(self.values))
+
     def of(self, owner: type) -> Choice:
         """Returns the choice with the values that a class has."""
         return replace(self, values=getattr(owner, self.values)) if isinstance(self.values, str) else self

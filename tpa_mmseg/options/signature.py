@@ -23,10 +23,12 @@ class Option:
     Args:
         annotations: Those of all constructors that the value passes through; it has to fit every one of them.
         default: Its default, ``inspect.Parameter.empty`` without one.
+        module: Where the constructor is that takes it.
     """
 
     annotations: list[Any] = field(default_factory=list)
     default: Any = inspect.Parameter.empty
+    module: str = ''
 
     @property
     def required(self) -> bool:
@@ -51,7 +53,7 @@ def options_of_class(kind: Callable) -> Options:
         for each in parameters[1:] if isinstance(kind, type) else parameters:
             if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD, each.POSITIONAL_ONLY):
                 continue
-            option = found.known.setdefault(each.name, Option(default=each.default))
+            option = found.known.setdefault(each.name, Option(default=each.default, module=maker.__module__))
             hint = hints.get(each.name, inspect.Parameter.empty)
             if hint is not inspect.Parameter.empty:
                 option.annotations.append(_bound(hint, kind))
@@ -59,9 +61,15 @@ def options_of_class(kind: Callable) -> Options:
         if rest is None:
             return found
         if not _goes_up(maker, rest):
-            break
-    found.open = True
+            found.open = True
+            return found
+    # Nothing is left that could take an option, unless a constructor is not written in Python.
+    found.open = isinstance(kind, type) and not found.known and not _goes_nowhere(kind)
     return found
+
+
+def _goes_nowhere(kind: type) -> bool:
+    return all('__init__' not in vars(cls) or cls is object or inspect.isfunction(cls.__init__) for cls in kind.__mro__)
 
 
 def _makers(kind: Callable) -> list[Callable]:

@@ -51,15 +51,11 @@ def fits(value: Any, annotation: Any) -> bool:
 def _validator(annotation: Any) -> Callable[[Any], Any] | None:
     """Returns pydantic's validator; None for an annotation that it cannot read."""
     from pydantic import ConfigDict, TypeAdapter
-    from pydantic.errors import PydanticUserError
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
             return TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True, strict=True)).validate_python
-    except PydanticUserError:
-        # A dataclass or model brings a config of its own, which is as strict.
-        return None
     except Exception:  # annotations of other packages are not all well-formed
         return None
 

@@ -19,7 +19,7 @@ from ..hosts.block_parts import BlockParts, Plugin
 from ..hosts.clip_host import CLIPHost
 from ..hosts.last_block import LastBlockHost
 from ..layers.attention import attend
-from ..options import Positive, Range, Share, options_of
+from ..options import Positive, Range, Share, check_fields, options_of
 from .resclip_feedback import Feedback
 
 # The attentions of hosts that are a softmax of scores, which feedback can change.
@@ -41,6 +41,9 @@ class CrossCorrelation:
     scale: Positive = 2.0
     weight: Share = 0.3
     blocks: tuple[Annotated[int, Range(0)], ...] = (5, 6, 7, 8)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @MODELS.register_module()
