@@ -49,7 +49,13 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--processes', type=int, default=1, metavar='N', help='without GPUs: at most N runs at a time (default: 1)'
     )
-    parser.add_argument('--dry-run', action='store_true', help='show what would be run and what is missing for it')
+    parser.add_argument(
+        '--check',
+        '--dry-run',
+        dest='dry_run',
+        action='store_true',
+        help='run nothing: check every config, and show what would be run and what is missing for it',
+    )
     parser.add_argument('--rerun', action='store_true', help='run what is done again; keeps results.old.json')
     parser.add_argument('--limit', type=int, default=0, metavar='N', help='at most N runs')
     add_cfg_options(parser, 'settings that replace those of all configs, e.g. test_dataloader.num_workers=8')

@@ -20,7 +20,7 @@ def bank_caveats(coverage: Coverage, rule: AnchorRule) -> list[str]:
     if 2 * covered < classes:
         return [
             f'Only {covered} of {classes} classes have a prototype, so TPA cannot help the others. '
-            f'Use a larger pool (it has {coverage.images} images). {_remedy(rule, classes)}'
+            f'Use a larger pool (now {coverage.images}). {_remedy(rule, classes)}'
         ]
     return []
 
