@@ -90,7 +90,8 @@ def _bound(hint: Any, kind: Callable) -> Any:
     if get_origin(hint) is not Annotated:
         return hint
     base, *rules = get_args(hint)
-    return Annotated[(base, *(rule.of(kind) if isinstance(rule, Choice) else rule for rule in rules))]
+    parts = (base, *(rule.of(kind) if isinstance(rule, Choice) else rule for rule in rules))
+    return Annotated[parts]
 
 
 def _goes_up(maker: Callable, name: str) -> bool:
