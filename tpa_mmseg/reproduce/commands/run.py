@@ -8,7 +8,7 @@ from types import ModuleType
 
 from ...console import print_table
 from ...engine.config import checked_config, parse_options
-from ...engine.data_check import data_problem
+from ...engine.data_check import missing_data
 from ...errors import TPAError
 from ...weights.needs import needs
 from ..experiments import planned_images, suite_of
@@ -79,10 +79,13 @@ def _print_dry_run(args: argparse.Namespace, tasks: list[Task]) -> None:
 def _missing(task: Task) -> str:
     """Names the data and weights that a run needs and that are not on this machine."""
     suite = suite_of(task.run.suite)
-    cfg = checked_config(suite.config(task.run), options=task.cfg_options)
+    try:
+        cfg = checked_config(suite.config(task.run), options=task.cfg_options)
+    except TPAError as error:
+        return str(error)
     encoders = [suite.encoders.get(setting.encoder) for setting in task.run.settings]
     weights = [need.source.title for need in needs([cfg.model, *encoders]) if need.source.locate() is None]
-    places = filter(None, [data_problem(cfg.test_dataloader.dataset)])
+    places = filter(None, [missing_data(cfg.test_dataloader.dataset)])
     return ', '.join(dict.fromkeys([*map(str, places), *weights])) or 'nothing'
 
 
