@@ -45,8 +45,9 @@ def run(args: argparse.Namespace) -> None:
     add_hook(cfg, type='ReportHook', settings=settings)
     if args.show_dir:
         add_hook(cfg, type='ComparisonHook', out_dir=args.show_dir)
-    if args.out:
-        cfg.test_evaluator.output_dir = args.out
+    for metric in cfg.test_evaluator if isinstance(cfg.test_evaluator, list) else [cfg.test_evaluator]:
+        if args.out and metric.type == 'HostTPAMetric':
+            metric.output_dir = args.out
     start_runner(cfg).test()
 
 

@@ -98,7 +98,7 @@ class HostTPAMetric(BaseMetric):
         host = self._scores(results, 'host')
         pixels = sum(int(record['pixels']) for record in results)
         changed = sum(record['changed'] for record in results) / max(pixels, 1)
-        self.report = {**report_of(classes, host, prediction), 'changed': round(changed, 6)}
+        self.report = {**report_of(classes, host, prediction), 'changed': changed}
         return {
             **prediction.overall,
             **{f'host_{name}': host.overall[name] for name in SCORES},
