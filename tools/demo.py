@@ -103,9 +103,10 @@ def run_host(host: str, size: int, pool: int) -> dict:
     """Runs ``tpa test`` on a host. Returns its entry of results.json."""
     from tpa_mmseg.errors import TPAError
 
-    # A folder for every setting: results of others are not overwritten.
-    work_dir = WORK_DIR / f'{host}_{size}_{pool}'
+    work_dir = WORK_DIR / host
     work_dir.mkdir(parents=True, exist_ok=True)
+    # Of an earlier demo, perhaps of another size, which a test would refuse to overwrite.
+    (work_dir / 'results.json').unlink(missing_ok=True)
     command = [sys.executable, '-m', 'tpa_tools.test', config_of(host), '--work-dir', work_dir]
     command += ['--cfg-options', f'test_dataloader.dataset.size={size}', f'custom_hooks.0.pool.size={pool}']
     log = work_dir / 'output.txt'

@@ -27,7 +27,14 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from tpa_mmseg.engine.config import add_hook, checked_config, parse_options, require_data, start_runner
+    from tpa_mmseg.engine.config import (
+        add_hook,
+        checked_config,
+        parse_options,
+        require_data,
+        start_runner,
+        write_labels,
+    )
     from tpa_mmseg.engine.readiness import report_readiness
     from tpa_mmseg.engine.report_hook import refuse_other_settings
     from tpa_mmseg.engine.variant import Variant
@@ -45,9 +52,8 @@ def run(args: argparse.Namespace) -> None:
     add_hook(cfg, type='ReportHook', settings=settings)
     if args.show_dir:
         add_hook(cfg, type='ComparisonHook', out_dir=args.show_dir)
-    for metric in cfg.test_evaluator if isinstance(cfg.test_evaluator, list) else [cfg.test_evaluator]:
-        if args.out and metric.type == 'HostTPAMetric':
-            metric.output_dir = args.out
+    if args.out:
+        write_labels(cfg, args.out)
     start_runner(cfg).test()
 
 

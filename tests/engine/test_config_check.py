@@ -171,6 +171,24 @@ def test_a_wrong_key_anywhere_in_a_config_is_named_in_full(config, key, value, e
     assert len(found) == 1 and expected in found[0], found
 
 
+@pytest.mark.parametrize(
+    'section',
+    [
+        'model',
+        'test_dataloader',
+        'test_evaluator',
+        'test_cfg',
+        'custom_hooks',
+        'default_hooks',
+        'env_cfg',
+        'randomness',
+    ],
+)
+def test_a_section_that_is_not_a_dict_is_named(section):
+    (text,) = config_problems({'model': {'type': 'CLIPEncoder', 'clip': {'model': 'x'}}, section: 3})
+    assert text == f'{section} must be a dict, not 3.'
+
+
 def test_all_problems_are_found_at_once():
     found = broken('fcn_mini', {'model.fusion.alpha': 2, 'model.hots': 1, 'test_evaluator.prefx': 'x'})
     assert [text.split(' ')[0] for text in found] == ['model.fusion.alpha', 'model.hots', 'test_evaluator.prefx']

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from mmengine.config import Config, ConfigDict, DictAction
 from mmengine.runner import Runner
-from mmseg.registry import MODELS
+from mmseg.registry import METRICS, MODELS
 
 from ..datasets import add_read_checks
 from ..errors import TPAError, user_message
 from ..hosts import Host
 from ..io import claim_folder
+from ..options import options_of_class
 from .config_check import config_problems, raise_problems, unread_key
 from .data_check import data_problem
 from .distributed import init_distributed
@@ -153,6 +154,16 @@ def use_checkpoint(cfg: Config, checkpoint: str) -> None:
         )
     else:
         cfg.load_from = checkpoint
+
+
+def write_labels(cfg: Config, folder: str) -> None:
+    """Lets the metrics that can write predicted labels do so."""
+    metrics = cfg.test_evaluator if isinstance(cfg.test_evaluator, list) else [cfg.test_evaluator]
+    writers = [each for each in metrics if 'output_dir' in options_of_class(METRICS.get(each.type)).known]
+    if not writers:
+        raise TPAError('--out needs a metric that writes labels: set test_evaluator.type=HostTPAMetric.')
+    for each in writers:
+        each.output_dir = folder
 
 
 def start_runner(cfg: Config) -> Runner:

@@ -19,7 +19,7 @@ from mmseg.models.segmentors import EncoderDecoder
 from ..encoders import Encoder
 from ..errors import TPAError
 from ..hosts import Host
-from ..options import AtLeastOne, Range, options_of_class, problems, unknown_option
+from ..options import AtLeastOne, Range, options_of_class, problems
 from ..options.checking import typed_problems
 from ..options.signature import Option
 
@@ -47,7 +47,16 @@ _EXTRA = {'custom_hooks': ('priority',), 'default_hooks': ('priority',), 'norm_c
 # Models that get arguments from the class around them, and layers whose names other packages register.
 _HELPERS = ('_cfg', '_layer', 'upsample')
 _TOP = tuple(name for name in inspect.signature(Runner.__init__).parameters if name not in ('self', 'cfg'))
-_ENVIRONMENT = ('cudnn_benchmark', 'mp_cfg', 'dist_cfg', 'resource_limit')
+_DICTS = (
+    'model',
+    'test_cfg',
+    'visualizer',
+    'log_processor',
+    'default_hooks',
+    'test_dataloader',
+    'randomness',
+    'env_cfg',
+)
 
 
 def raise_problems(found: Sequence[str], what: str) -> None:
@@ -70,24 +79,22 @@ def config_problems(cfg: Mapping) -> Iterator[str]:
         cfg: The config as plain dicts; what it leaves out is not checked.
     """
     yield from _top_problems(cfg)
-    kinds = _Kinds()
+    # What is not a dict is named once, and not looked into.
+    wrong = [key for key in _DICTS if not isinstance(cfg.get(key) or {}, Mapping)]
+    yield from (f'{key} must be a dict, not {cfg[key]!r}.' for key in wrong)
+    cfg, kinds = {key: value for key, value in cfg.items() if key not in wrong}, _Kinds()
     for key in ('model', 'test_cfg', 'visualizer', 'log_processor'):
         yield from _part_problems(cfg.get(key), key, kinds, required=key == 'model')
-    evaluator = cfg.get('test_evaluator')
-    for place, part in _listed(evaluator, 'test_evaluator'):
-        yield from _part_problems(part, place, kinds)
-    for place, part in _listed(cfg.get('custom_hooks') or [], 'custom_hooks'):
-        yield from _part_problems(part, place, kinds)
+    for key in ('test_evaluator', 'custom_hooks'):
+        for place, part in _listed(cfg.get(key), key):
+            yield from _part_problems(part, place, kinds)
     for name, part in (cfg.get('default_hooks') or {}).items():
         yield from _part_problems(part, f'default_hooks.{name}', kinds, required=False)
     yield from _pool_problems(cfg, kinds)
-    yield from _loader_problems(cfg.get('test_dataloader'), 'test_dataloader', kinds)
+    if cfg.get('test_dataloader'):
+        yield from problems(TestLoader, cfg['test_dataloader'], 'test_dataloader', kinds)
     yield from problems(set_random_seed, cfg.get('randomness') or {}, 'randomness', kinds)
-    environment = cfg.get('env_cfg') or {}
-    for key in environment:
-        if key not in _ENVIRONMENT:
-            yield str(unknown_option('env_cfg', key, _ENVIRONMENT))
-    yield from problems(set_multi_processing, environment.get('mp_cfg') or {}, 'env_cfg.mp_cfg', kinds)
+    yield from problems(environment_options, cfg.get('env_cfg') or {}, 'env_cfg', kinds)
 
 
 def unread_key(key: str, cfg: Mapping) -> str | None:
@@ -125,16 +132,6 @@ def _part_problems(part: Any, place: str, kinds: _Kinds, required: bool = True) 
         yield from typed_problems(part, Option(), place, kinds)
     elif required:
         yield f'{place}.type is missing: name a class.'
-
-
-def _loader_problems(loader: Any, place: str, kinds: _Kinds) -> Iterator[str]:
-    """The dataset, and the arguments of PyTorch's DataLoader."""
-    if loader is None:
-        return
-    if not isinstance(loader, Mapping):
-        yield f'{place} must be a dict, not {loader!r}.'
-        return
-    yield from problems(TestLoader, loader, place, kinds)
 
 
 def _pool_problems(cfg: Mapping, kinds: _Kinds) -> Iterator[str]:
@@ -214,6 +211,15 @@ def run_options(
     default_scope: str | None = None,
 ) -> None:
     """The plain values at the top of a config."""
+
+
+def environment_options(
+    cudnn_benchmark: bool = False,
+    mp_cfg: Annotated[dict, set_multi_processing] | None = None,
+    dist_cfg: dict | None = None,
+    resource_limit: AtLeastOne = 4096,
+) -> None:
+    """The ``env_cfg`` of a config, as MMEngine's Runner reads it."""
 
 
 def inference_options(

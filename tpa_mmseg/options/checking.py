@@ -141,11 +141,11 @@ def _typed(value: Any) -> bool:
     return isinstance(value, Mapping) and 'type' in value
 
 
-def _options_class(annotation: Any) -> type | None:
-    """Returns the class whose options a dict has, where an annotation is ``Annotated[dict, Class]``."""
+def _options_class(annotation: Any) -> Callable | None:
+    """Returns what has the options of a dict, where an annotation is ``Annotated[dict, class or function]``."""
     for part in _members(annotation):
         if get_origin(part) is Annotated and get_args(part)[0] is dict:
-            return next((each for each in get_args(part)[1:] if isinstance(each, type)), None)
+            return get_args(part)[1]
     return None
 
 
