@@ -130,7 +130,7 @@ def broken(config: str, changes: dict) -> list[str]:
         ('naclip_mini-b8', 'model.host.clip.pretraind', 'x', 'Did you mean model.host.clip.pretrained?'),
         ('naclip_mini-b8', 'model.host.type', 'NACLP', 'model.host.type is unknown'),
         ('naclip_mini-b8', 'model.host', 3, 'model.host must be '),
-        ('naclip_mini-b8', 'model.encoder.type', 'NACLIP', 'model.encoder.type must be a Encoder'),
+        ('naclip_mini-b8', 'model.encoder.type', 'NACLIP', 'model.encoder.type must be an Encoder'),
         ('naclip-mlmp_mini-b8', 'model.host.scope', 'stream', "must be one of 'image', 'batch'"),
         ('naclip-mlmp_mini-b8', 'model.host.host.slide_crp', 3, 'model.host.host.slide_crop?'),
         (

@@ -66,8 +66,8 @@ def _with(kind: type, value: Any) -> Any:
 
 
 def describe(annotation: Any) -> str:
-    """Returns an annotation in words, e.g. ``an integer of at least 1, or None``."""
-    parts = list(dict.fromkeys(_describe(part) for part in _members(annotation)))
+    """Returns an annotation in words, e.g. ``an integer of at least 1 or None``."""
+    parts = list(dict.fromkeys(text for part in _members(annotation) for text in _alternatives(part)))
     if 'None' in parts:  # last, as in `or None`
         parts = [*(part for part in parts if part != 'None'), 'None']
     return parts[0] if len(parts) == 1 else f'{", ".join(parts[:-1])} or {parts[-1]}'
@@ -80,28 +80,29 @@ def _members(annotation: Any) -> Sequence[Any]:
     return [member for part in get_args(annotation) for member in _members(part)]
 
 
+def _alternatives(annotation: Any) -> list[str]:
+    """Returns the values of a Literal, or the one description of anything else."""
+    return list(map(repr, get_args(annotation))) if get_origin(annotation) is Literal else [_describe(annotation)]
+
+
 def _describe(annotation: Any) -> str:
     origin, args = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         rules = [str(each) for each in args[1:] if isinstance(each, Rule)]
-        # `a text one of` says too much.
-        return (
-            ' '.join(rules)
-            if any(text.startswith('one of') for text in rules)
-            else ' '.join([_describe(args[0]), *rules])
-        )
-    if origin is Literal:
-        return ' or '.join(map(repr, args)) if len(args) < 3 else f'one of {", ".join(map(repr, args))}'
-    if origin is not None and issubclass(origin, Sequence):
+        # A choice says all by itself.
+        base = [] if any(text.startswith('one of') for text in rules) else [_describe(args[0])]
+        return ' '.join([*base, *rules])
+    if isinstance(origin, type) and issubclass(origin, Sequence):
         items = [each for each in args if each is not Ellipsis]
         one = items[0] if items and all(each == items[0] for each in items) else Any
         count = f'{len(items)} ' if origin is tuple and items and Ellipsis not in args else ''
         return f'a list of {count}{_plural(one)}'
-    if origin is not None and issubclass(origin, Mapping):
+    if isinstance(origin, type) and issubclass(origin, Mapping):
         return 'a dict'
     if annotation in (list, tuple, Sequence):
         return 'a list'
-    return _WORDS.get(annotation) or f'a {getattr(annotation, "__name__", annotation)}'
+    name = getattr(annotation, '__name__', str(annotation))
+    return _WORDS.get(annotation) or f'{"an" if name[0] in "AEIOU" else "a"} {name}'
 
 
 def _plural(annotation: Any) -> str:
