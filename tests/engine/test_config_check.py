@@ -186,7 +186,7 @@ def test_a_wrong_key_anywhere_in_a_config_is_named_in_full(config, key, value, e
 )
 def test_a_section_that_is_not_a_dict_is_named(section):
     (text,) = config_problems({'model': {'type': 'CLIPEncoder', 'clip': {'model': 'x'}}, section: 3})
-    assert text == f'{section} must be a dict, not 3.'
+    assert text == f'{section} must be a {"list of dicts" if section == "custom_hooks" else "dict"}, not 3.'
 
 
 def test_all_problems_are_found_at_once():

@@ -82,6 +82,9 @@ def config_problems(cfg: Mapping) -> Iterator[str]:
     # What is not a dict is named once, and not looked into.
     wrong = [key for key in _DICTS if not isinstance(cfg.get(key) or {}, Mapping)]
     yield from (f'{key} must be a dict, not {cfg[key]!r}.' for key in wrong)
+    if not isinstance(cfg.get('custom_hooks') or [], (list, tuple)):
+        wrong.append('custom_hooks')
+        yield f'custom_hooks must be a list of dicts, not {cfg["custom_hooks"]!r}.'
     cfg, kinds = {key: value for key, value in cfg.items() if key not in wrong}, _Kinds()
     for key in ('model', 'test_cfg', 'visualizer', 'log_processor'):
         yield from _part_problems(cfg.get(key), key, kinds, required=key == 'model')
