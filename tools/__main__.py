@@ -14,6 +14,7 @@ COMMANDS = {
     'doctor': 'check the environment',
     'prepare': 'prepare datasets from their archives, and check them',
     'weights': 'list, download and check the weights that configs need',
+    'check': 'check a config before it is run: keys, values, weights, data, bank, GPU, disk space',
     'test': 'test a config: the host and TPA in one pass',
     'build-bank': 'build a prototype bank without testing, or add images to one',
     'segment': 'segment images and videos with your own classes',

@@ -4,10 +4,18 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from tpa_tools.command import LAUNCHERS, add_config_arguments, add_launch_options, add_shard_options, run_tool
+from tpa_tools.command import (
+    LAUNCHERS,
+    add_check,
+    add_config_arguments,
+    add_launch_options,
+    add_shard_options,
+    run_tool,
+)
 
 SHARD_LAUNCHERS = ('local', 'slurm', 'ray')
 
@@ -31,6 +39,7 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
     )
     add_shard_options(shards)
     add_launch_options(parser, 'shard', shared=False, launcher=False)
+    add_check(parser)
     args = parser.parse_args(argv)
     launchers = LAUNCHERS if args.shards is None else SHARD_LAUNCHERS
     args.launcher = args.launcher or launchers[0]
@@ -68,12 +77,13 @@ def run(args: argparse.Namespace) -> None:
     from tpa_mmseg.core.bank_file import check_fingerprint
     from tpa_mmseg.datasets import PoolOptions, build_pool
     from tpa_mmseg.engine.bank_builder import build_bank, save_on_main
-    from tpa_mmseg.engine.config import load_config, parse_options, start_runner
+    from tpa_mmseg.engine.config import checked_config, parse_options, require_data, start_runner
     from tpa_mmseg.engine.distributed import unwrap
+    from tpa_mmseg.engine.readiness import report_readiness
     from tpa_mmseg.errors import TPAError
-    from tpa_mmseg.evaluation import describe_bank
+    from tpa_mmseg.evaluation import bank_caveats, describe_bank
 
-    cfg = load_config(args.config, args.work_dir, parse_options(args.cfg_options), args.launcher)
+    cfg = checked_config(args.config, args.work_dir, parse_options(args.cfg_options), args.launcher)
     if cfg.model.type != 'TPASegmentor':
         raise TPAError(f'A bank needs a TPASegmentor, but the model of {args.config} is {cfg.model.type}.')
     given = {'size': args.pool_size, 'seed': args.pool_seed, 'folder': args.pool}
@@ -81,7 +91,10 @@ def run(args: argparse.Namespace) -> None:
         (hook.get('pool') for hook in cfg.get('custom_hooks', []) if hook['type'] == 'PrototypeBankHook'), {}
     )
     options = PoolOptions.of({**(options or {}), **{key: value for key, value in given.items() if value is not None}})
-
+    if args.check:
+        report_readiness(cfg)
+        return
+    require_data(cfg)
     runner = start_runner(cfg)
     model = unwrap(runner.model)
     pool = build_pool(cfg.test_dataloader.dataset, options)
@@ -104,6 +117,8 @@ def run(args: argparse.Namespace) -> None:
         bank = base
     save_on_main(bank, Path(args.out))
     print_log(describe_bank(bank.coverage(), model.dataset_meta['classes']), 'current')
+    for text in bank_caveats(bank.coverage(), bank.rule):
+        print_log(text, 'current', logging.WARNING)
     print_log(f'The bank is in {args.out}.', 'current')
 
 

@@ -24,12 +24,21 @@ def add_config_arguments(parser: argparse.ArgumentParser, launcher: bool = True)
     parser.add_argument('--local_rank', '--local-rank', type=int, default=0, help=argparse.SUPPRESS)
 
 
+def add_check(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--check``."""
+    parser.add_argument(
+        '--check', action='store_true', help='only check: config, weights, data, bank, GPU, disk space; runs nothing'
+    )
+
+
 def add_cfg_options(parser: argparse.ArgumentParser, text: str) -> None:
     """Adds ``--cfg-options``. Its texts are read by ``tpa_mmseg.engine.config.parse_options``."""
     parser.add_argument('--cfg-options', nargs='+', action=KeyValues, default=[], metavar='KEY=VALUE', help=text)
 
 
-def add_launch_options(parser: argparse.ArgumentParser, what: str, shared: bool = True, launcher: bool = True) -> None:
+def add_launch_options(
+    parser: argparse.ArgumentParser, what: str, shared: bool = True, launcher: bool = True, check: bool = False
+) -> None:
     """Adds what ``tpa_mmseg.launch.LaunchOptions.of`` reads.
 
     Args:
@@ -37,6 +46,7 @@ def add_launch_options(parser: argparse.ArgumentParser, what: str, shared: bool 
         what: The name of a task, e.g. ``'run'``.
         shared: Whether several GPUs can share a task.
         launcher: Whether with ``--launcher``.
+        check: Whether ``--check`` is another name of ``--dry-run``.
     """
     add = parser.add_argument
     if launcher:
@@ -48,7 +58,9 @@ def add_launch_options(parser: argparse.ArgumentParser, what: str, shared: bool 
     if shared:
         text = f'GPUs that share one {what} (default: 1); without GPUs, processes'
         add(f'--gpus-per-{what}', dest='gpus_per_task', type=int, metavar='N', help=text)
-    add('--dry-run', action='store_true', help='show what would be run and what is missing for it')
+    names = ('--dry-run', '--check') if check else ('--dry-run',)
+    text = 'run nothing: check every config, and show what would be run and what is missing for it'
+    add(*names, dest='dry_run', action='store_true', help=text)
     add('--rerun', action='store_true', help='run what is done again')
     add('--limit', type=int, default=0, metavar='N', help=f'at most N {what}s')
     add('--ray-address', metavar='ADDRESS', help='a Ray cluster, e.g. auto (default: one on this machine)')
@@ -93,18 +105,17 @@ def run_tool(work: Callable[[argparse.Namespace], None], args: argparse.Namespac
         with printable_logs():
             _run(work, args)
     except KeyboardInterrupt:
+        print('\nInterrupted.', file=sys.stderr)
         sys.exit(130)
 
 
 def _run(work: Callable[[argparse.Namespace], None], args: argparse.Namespace) -> None:
     import torch.distributed
 
-    from tpa_mmseg.engine.config import config_errors
     from tpa_mmseg.errors import TPAError, user_message
 
     try:
-        with config_errors():
-            work(args)
+        work(args)
     except TPAError as error:
         sys.exit(_fail(user_message(error)))
     except OSError as error:

@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> None:
     tpa = 'tpa' if shutil.which('tpa') else Path(os.path.relpath(beside)) / 'tpa'
     print('\nNext steps:')
     print(f'  {tpa} test {config} --show-dir work_dirs/figures    # a figure of every scene')
-    print(f'  {tpa} test {config} --cfg-options model.fusion.alpha=0.8')
+    print(f'  {tpa} test {config} --cfg-options model.fusion.alpha=0.8 --work-dir work_dirs/alpha')
     print('  docs/miniature.md describes this benchmark, configs/README.md lists the real ones')
 
 
@@ -105,6 +105,8 @@ def run_host(host: str, size: int, pool: int) -> dict:
 
     work_dir = WORK_DIR / host
     work_dir.mkdir(parents=True, exist_ok=True)
+    # Of an earlier demo, perhaps of another size, which a test would refuse to overwrite.
+    (work_dir / 'results.json').unlink(missing_ok=True)
     command = [sys.executable, '-m', 'tpa_tools.test', config_of(host), '--work-dir', work_dir]
     command += ['--cfg-options', f'test_dataloader.dataset.size={size}', f'custom_hooks.0.pool.size={pool}']
     log = work_dir / 'output.txt'

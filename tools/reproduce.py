@@ -53,7 +53,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     add_filters(parser)
     add_comparisons(parser)
     add_cfg_options(parser, 'settings that replace those of all configs, e.g. test_dataloader.num_workers=8')
-    add_launch_options(parser, 'run')
+    add_launch_options(parser, 'run', check=True)
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:

@@ -37,7 +37,7 @@ def parse_args(argv: Sequence[str] | None, prog: str | None) -> argparse.Namespa
         '--backbone',
         default='vit-b16',
         help='CLIP model of the host: vit-b16, vit-l14, vit-h14; or mini-b8, the tiny model for synthetic scenes that '
-        'comes with the package (default: %(default)s)',
+        'comes with the package, also called miniature (default: %(default)s)',
     )
     parser.add_argument(
         '--background',
@@ -128,7 +128,7 @@ def run_shards(args: argparse.Namespace, model: dict) -> None:
 def run_here(args: argparse.Namespace, model: dict) -> None:
     """Segments images and videos in this process, and draws them."""
     from tpa_mmseg import Segmenter
-    from tpa_mmseg.apis import SkippedWarning, Video
+    from tpa_mmseg.apis import CaveatWarning, SkippedWarning, Video
     from tpa_mmseg.apis.images import ImageList, is_video, list_images
     from tpa_mmseg.apis.saving import OutputFolder
     from tpa_mmseg.console import track
@@ -137,7 +137,8 @@ def run_here(args: argparse.Namespace, model: dict) -> None:
     videos = [Video(path, args.frame_stride) for path in args.images if is_video(path)]
     files = [path for path in args.images if not is_video(path)]
     found = list_images(files) if files else ImageList()
-    warnings.simplefilter('ignore', SkippedWarning)  # they are named at the end
+    for each in (SkippedWarning, CaveatWarning):  # they are named at the end
+        warnings.simplefilter('ignore', each)
     segmenter = Segmenter(**model, bank=args.bank)
     if args.pool:
         segmenter.adapt(args.pool, args.pool_size or None)
@@ -188,11 +189,13 @@ class Totals:
 
     def __init__(self) -> None:
         self.images = 0
+        self.changed = False
         self.shares: dict[str, list[float]] = {}
 
     def count(self, result: Segmentation) -> Segmentation:
         """Adds a segmentation and returns it."""
         self.images += 1
+        self.changed |= result.changed_fraction > 0
         for area in result.areas:
             sums = self.shares.setdefault(area.name, [0.0, 0.0])
             sums[0] += area.host_share
@@ -210,25 +213,38 @@ class Totals:
 
 def report(segmenter: Segmenter, args: argparse.Namespace, totals: Totals, skipped: list[Skipped]) -> None:
     from tpa_mmseg.errors import TPAError
+    from tpa_mmseg.evaluation import unchanged_caveat
 
     for each in skipped:
         print(f'Skipped {each}', file=sys.stderr)
     if not totals.images:
         raise TPAError('None of the images could be read.')
+    caveats = []
     if not args.no_tpa:
         print(segmenter.describe_bank())
-    print_areas(totals.rows(), args.no_tpa)
+        caveats = segmenter.caveats()
+        if not totals.changed and not caveats:
+            caveats = [unchanged_caveat(segmenter.fusion, segmenter.bank.rule, len(segmenter.classes))]
+    print_areas(totals.rows(), args.no_tpa, caveats)
     print(f'Wrote {totals.images} images to {Path(args.out)}: overlays, labels, comparisons, areas.json.')
 
 
-def print_areas(rows: list[tuple], host_alone: bool) -> None:
-    """Prints a table. Args: rows: name, mean share by the host and with TPA in percent of every class that occurs."""
+def print_areas(rows: list[tuple], host_alone: bool, caveats: Sequence[str] = ()) -> None:
+    """Prints a table.
+
+    Args:
+        rows: Name, mean share by the host and with TPA in percent of every class that occurs.
+        host_alone: Whether there is no TPA.
+        caveats: Why TPA says little here.
+    """
     from tpa_mmseg.console import print_table
 
     if host_alone:
         print_table(['Class', 'Area, %'], [row[:2] for row in rows])
     else:
-        print_table(['Class', 'Host: area, %', 'TPA: area, %'], rows)
+        print_table(['Class', 'Host: area, %', f'TPA{" (!)" * bool(caveats)}: area, %'], rows)
+    for text in caveats:
+        print(f'(!) {text}')
 
 
 if __name__ == '__main__':

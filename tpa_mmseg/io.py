@@ -30,28 +30,43 @@ def atomic_write(path: str | os.PathLike, mode: str = 'wb') -> Iterator[IO]:
     path = Path(path)
     temporary = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        encoding = None if 'b' in mode else 'utf-8'
-        with tempfile.NamedTemporaryFile(
-            mode, encoding=encoding, dir=path.parent, prefix=f'.{path.name}.', suffix='.tmp', delete=False
-        ) as file:
-            temporary = Path(file.name)
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes the file private; a result is shared like any other file the user writes.
-        temporary.chmod(0o666 & ~_UMASK)
-        os.replace(temporary, path)
-        temporary = None
+        with _clear_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            encoding = None if 'b' in mode else 'utf-8'
+            with tempfile.NamedTemporaryFile(
+                mode, encoding=encoding, dir=path.parent, prefix=f'.{path.name}.', suffix='.tmp', delete=False
+            ) as file:
+                temporary = Path(file.name)
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            # mkstemp makes the file private; a result is shared like any other file the user writes.
+            temporary.chmod(0o666 & ~_UMASK)
+            os.replace(temporary, path)
+            temporary = None
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def claim_folder(path: str | os.PathLike) -> None:
+    """Makes a folder. Raises TPAError if nothing can be written into it."""
+    with _clear_errors(Path(path)):
+        Path(path).mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=path).close()
+
+
+@contextmanager
+def _clear_errors(path: Path) -> Iterator[None]:
+    """Turns what an operating system says about a full disk or a forbidden path into TPAError."""
+    try:
+        yield
     except OSError as error:
         if error.errno in _NO_SPACE:
             raise TPAError(f'No space left while writing {path}. Free some space and rerun.') from error
         if error.errno in _NOT_WRITABLE:
             raise TPAError(f'Cannot write {path} ({error.strerror}). Choose another path.') from error
         raise
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
 
 
 def parse_json(text: str | bytes, keep: Callable[[dict], Any] = dict) -> Any:

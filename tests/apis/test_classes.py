@@ -43,11 +43,9 @@ def test_synonyms_change_the_scores() -> None:
     assert not np.allclose(plain, with_synonym)
 
 
-def test_one_class_is_everywhere_and_said_to_be() -> None:
-    with pytest.warns(UserWarning, match='Only one class'):
-        segmenter = tiny_segmenter(['cat'])
-    result = segmenter.segment(painted())
-    assert (result.labels == 0).all() and (result.host_labels == 0).all()
+def test_one_class_without_a_background_is_refused() -> None:
+    with pytest.raises(TPAError, match=r"One class \('cat'\) is not enough"):
+        tiny_segmenter(['cat'])
 
 
 def test_two_classes_share_the_image() -> None:

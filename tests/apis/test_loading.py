@@ -115,7 +115,7 @@ def test_classes_of_the_dataset_have_its_colors_and_others_distinct_ones() -> No
         ({'host': 'trident', 'backbone': 'vit-l14'}, 'Choose from: vit-b16, vit-h14, mini-b8'),
         ({'host': 'gem', 'backbone': 'mini-l7'}, 'Choose from: mini-b8'),
         ({'host': 'nowhere.py'}, 'Config not found: nowhere.py'),
-        ({'host': Config({'model': {'type': 'SCLIP', 'clip': {}}})}, 'No test_pipeline'),
+        ({'host': Config({'model': {'type': 'SCLIP', 'clip': {'model': 'ViT-B-16'}}})}, 'No test_pipeline'),
         ({'classes': None}, 'No classes'),
     ),
 )

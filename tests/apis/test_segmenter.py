@@ -168,7 +168,7 @@ def test_alpha_of_one_leaves_the_host_alone(segmenter: Segmenter) -> None:
 
 
 def test_wrong_alpha_is_one_sentence_before_anything_runs(segmenter: Segmenter, passes: Passes) -> None:
-    with pytest.raises(TPAError, match='alpha must be between 0 and 1'):
+    with pytest.raises(TPAError, match='alpha must be a number between 0 and 1'):
         segmenter.segment(IMAGES, alpha=2)
     assert passes.both == (0, 0)
 

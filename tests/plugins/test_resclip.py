@@ -197,7 +197,11 @@ def test_fingerprint_knows_the_options() -> None:
         (CLIP, {}, r'rcs\.blocks must be blocks before the last, 0 to 1 in this CLIP'),
         (CLIP, {'rcs': {'blocks': [2]}}, r'rcs\.blocks must be'),
         (CLIP, {'rcs': {'blocks': []}}, r'rcs\.blocks must be'),
-        (CLIP, {'rcs': {'lambda': 0.3}}, "ResCLIP.rcs has no option 'lambda'. Options: scale, weight, blocks"),
+        (
+            CLIP,
+            {'rcs': {'lambda': 0.3}},
+            'rcs.lambda is not an option of CrossCorrelation. Options: scale, weight, blocks',
+        ),
         (CLIP, {'sfr': {'connectivity': 'none'}}, r"'partial', 'full' or None, not 'none'"),
         (MaskCLIP, {'rcs': False}, 'but MaskCLIP has none'),
         (ProxyCLIP, {'rcs': False}, 'but ProxyCLIP has none'),

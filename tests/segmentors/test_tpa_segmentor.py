@@ -198,9 +198,9 @@ def test_an_unknown_host_or_encoder_is_answered_with_the_known_ones(cfg, part):
 
 
 def test_wrong_options_are_named(cfg):
-    with pytest.raises(TPAError, match="model.anchors has no option 'kk'"):
+    with pytest.raises(TPAError, match='model.anchors.kk is not an option of AnchorRule'):
         model_of(cfg, anchors=dict(kk=2))
-    with pytest.raises(TPAError, match='alpha must be between 0 and 1'):
+    with pytest.raises(TPAError, match='alpha must be a number between 0 and 1'):
         model_of(cfg, fusion=dict(alpha=2))
 
 

@@ -4,5 +4,5 @@ from .images import ImageSource, Skipped
 from .options import host_names
 from .result import ClassArea, ClassCoverage, Segmentation, Segmentations, TPASettings
 from .segment import segment
-from .segmenter import Segmenter, SkippedWarning
+from .segmenter import CaveatWarning, Segmenter, SkippedWarning
 from .video import Video

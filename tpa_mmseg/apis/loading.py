@@ -21,6 +21,7 @@ from ..datasets import SafeResize, add_read_checks
 from ..datasets.palette import distinct_colors
 from ..encoders import Encoder, PixelNormalization
 from ..engine.config import use_host_alone
+from ..engine.config_check import check_model
 from ..errors import TPAError, user_message
 from ..hosts import Host
 from ..hosts.class_meta import meta_of_config, meta_of_names, stated_meta
@@ -118,8 +119,10 @@ def load_model(options: SegmenterOptions, loaded: LoadedModel | None = None) -> 
         options: The options.
         loaded: The same model with other classes, to share its networks.
     """
+    device = _device(options.device)
     resolved = resolve_config(options)
     cfg = copy.deepcopy(resolved.cfg)
+    check_model(cfg.model)
     names = None if options.classes is None else _set_classes(text_host(cfg.model), options)
     if not options.tpa:
         use_host_alone(cfg)
@@ -135,10 +138,21 @@ def load_model(options: SegmenterOptions, loaded: LoadedModel | None = None) -> 
         )
     meta = _meta(cfg, model) if names is None else meta_of_names(names, _palette(names, cfg))
     model.keep_meta(meta)
-    model = model.to(options.device or get_device()).eval()
+    model = model.to(device).eval()
     if loaded is not None:
         _share_parameters(model, loaded.model)
     return LoadedModel(model, pipeline, tuple(meta['classes']), meta['palette'], resolved.description)
+
+
+def _device(name: str | None) -> torch.device:
+    """Returns the device, before anything is loaded for it. Raises TPAError if it is not there."""
+    try:
+        device = torch.device(name or get_device())
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise TPAError(f'The device {name!r} cannot be used ({reason}): use another one, e.g. cpu.') from error
+    return device
 
 
 def _build(cfg: Config) -> TPASegmentor | Host:

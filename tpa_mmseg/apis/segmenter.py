@@ -23,7 +23,7 @@ from ..core import Adapter, EvidenceCache, Fusion, PrototypeBank, anchor_map, de
 from ..core.bank_file import check_fingerprint
 from ..datasets.pool import DEFAULT_SIZE, PoolOptions
 from ..errors import TPAError
-from ..evaluation import describe_bank
+from ..evaluation import bank_caveats, describe_bank
 from ..visualization.panels import resample
 from .images import ImageList, Images, ImageSource, UnreadableImage, iterate_images, list_images
 from .loading import ImageEvidence, LoadedModel, PreparedImage, load_model
@@ -36,6 +36,10 @@ T = TypeVar('T')
 
 class SkippedWarning(UserWarning):
     """An image was left out."""
+
+
+class CaveatWarning(UserWarning):
+    """TPA can do little with a bank."""
 
 
 class _Setting(NamedTuple):
@@ -110,12 +114,6 @@ class Segmenter:
         self.clear_cache()
         self.reset_bank()
         print_log(f'Model: {self.description}.', 'current')
-        if len(self.classes) == 1:
-            warnings.warn(
-                f'Only one class was given: {self.classes[0]!r}, so every pixel belongs to it. Separate classes with '
-                'commas or pass a list of several, or add a background.',
-                stacklevel=3,
-            )
 
     def with_classes(self, classes: Classes, background: bool | str | Sequence[str] = False) -> Segmenter:
         """Return a segmenter for other classes, with an empty bank. It shares all networks with this one."""
@@ -319,6 +317,10 @@ class Segmenter:
         """Return one line about the bank: size, coverage, anchors."""
         return describe_bank(self.bank.coverage(), self.classes)
 
+    def caveats(self) -> list[str]:
+        """Return why TPA can do little with this bank, and what to try; nothing if it is a good one."""
+        return bank_caveats(self.bank.coverage(), self.bank.rule)
+
     def reset_bank(self) -> None:
         """Empty the bank. The cache stays."""
         model, bank = self._loaded.model, None
@@ -338,6 +340,8 @@ class Segmenter:
         drawn = range(count) if size is None else PoolOptions(size=min(size, count)).draw(count)
         for _ in self._each(found, 'Building the bank', self._add, [found.images[index] for index in drawn]):
             pass
+        for text in self.caveats():
+            warnings.warn(text, CaveatWarning, stacklevel=4)
 
     def _add(self, image: ImageSource, keep: bool = True) -> None:
         """Add an image to the bank, unless it contains it. Args: keep: Whether it may be needed for another k."""

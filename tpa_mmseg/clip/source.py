@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Annotated
 
 import open_clip
 import torch
@@ -21,7 +22,7 @@ from torch import Tensor, nn
 
 from ..errors import TPAError
 from ..layers.precision import PRECISIONS
-from ..options import one_of, unknown_option
+from ..options import Choice, one_of, unknown_option
 from ..weights.files import load_into, load_state_dict, local_path
 from ..weights.sources import clip_source
 from .tokenizer import WordTokenizer, stored_words
@@ -58,7 +59,7 @@ class CLIPSpec:
         self,
         model: str | Mapping,
         pretrained: str | os.PathLike | None = None,
-        precision: str = 'float32',
+        precision: Annotated[str, Choice(PRECISIONS)] = 'float32',
         quick_gelu: bool | None = None,
     ) -> None:
         self.precision = one_of('clip.precision', precision, tuple(PRECISIONS))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from math import isfinite
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
+from ..options import NotNegative, Range, check_fields
 from .bilinear import Resized, spread_
 from .scores import ScoreMap, best_class
 
@@ -29,18 +29,14 @@ class AnchorRule:
         random: The ablation that keeps the number of anchors per class and image but takes random pixels.
     """
 
-    k: float = 2.0
-    k_min: int = 5
-    k_min_scope: str = 'image'
-    per: str = 'pixel'
+    k: NotNegative = 2.0
+    k_min: Annotated[int, Range(0)] = 5
+    k_min_scope: Literal['image', 'pool'] = 'image'
+    per: Literal['pixel', 'patch'] = 'pixel'
     random: bool = False
 
     def __post_init__(self) -> None:
-        for name, allowed in (('k_min_scope', ('image', 'pool')), ('per', ('pixel', 'patch'))):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f'anchors.{name} must be one of {allowed}, not {getattr(self, name)!r}')
-        if not all(isinstance(number, (int, float)) and isfinite(number) for number in (self.k, self.k_min)):
-            raise ValueError(f'anchors.k and anchors.k_min must be numbers, not {self.k!r} and {self.k_min!r}')
+        check_fields(self)
 
     def tau(self, num_classes: int) -> float:
         return min(self.k / num_classes, _HIGHEST_TAU)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
 
+from ..options import NotNegative, Share, check_fields
 from .bilinear import Resized, UpsampledNorm
 from .scores import ARGMAX, ScoreMap
 
@@ -25,16 +27,13 @@ class Fusion:
         decision: ``'host'``: labels by the host's rule, applied to ``softmax(l) * mass``; or plain ``'argmax'``.
     """
 
-    alpha: float = 0.5
-    lambda_: float = 5.0
+    alpha: Share = 0.5
+    lambda_: NotNegative = 5.0
     center: bool = True
-    decision: str = 'host'
+    decision: Literal['host', 'argmax'] = 'host'
 
     def __post_init__(self) -> None:
-        if not 0 <= self.alpha <= 1:
-            raise ValueError(f'fusion.alpha must be between 0 and 1, not {self.alpha}')
-        if self.decision not in ('host', 'argmax'):
-            raise ValueError(f"fusion.decision must be 'host' or 'argmax', not {self.decision!r}")
+        check_fields(self)
 
     @property
     def beta(self) -> float:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from mmcv.transforms import LoadAnnotations
@@ -16,7 +17,7 @@ from mmseg.registry import DATASETS, TRANSFORMS
 from torch.utils.data import Dataset
 
 from ..errors import TPAError
-from ..options import options_of
+from ..options import AtLeastOne, Range, check_fields, options_of
 from .transforms import add_read_checks
 
 DEFAULT_SIZE = 100
@@ -38,9 +39,9 @@ class PoolOptions:
         dataset: Changes to the config of the test set, e.g. for another split.
     """
 
-    size: int | None = None
-    fraction: float | None = None
-    seed: int = 0
+    size: AtLeastOne | None = None
+    fraction: Annotated[float, Range(0, 1, above=True)] | None = None
+    seed: Annotated[int, Range(0, 2**32 - 1)] = 0
     files: Sequence[str] | str | None = None
     folder: str | None = None
     dataset: dict | None = None
@@ -48,10 +49,7 @@ class PoolOptions:
     def __post_init__(self) -> None:
         if sum(option is not None for option in (self.size, self.fraction, self.files)) > 1:
             raise TPAError('pool.size, pool.fraction and pool.files are mutually exclusive: set only one of them.')
-        if self.size is not None and self.size < 1:
-            raise TPAError(f'pool.size must be at least 1, got {self.size}.')
-        if self.fraction is not None and not 0 < self.fraction <= 1:
-            raise TPAError(f'pool.fraction must be greater than 0 and at most 1, got {self.fraction}.')
+        check_fields(self)
 
     @classmethod
     def of(cls, given: dict | None) -> PoolOptions:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import Annotated
 
 from mmseg.registry import MODELS
 from torch import Tensor
 
 from ..clip.source import CLIPSpec
+from ..layers.position import RULES
+from ..options import AtLeastOne, Choice
 from .base import Encoder
 
 
@@ -22,7 +25,12 @@ class CLIPEncoder(Encoder):
         short_side: As in :class:`Encoder`.
     """
 
-    def __init__(self, clip: dict, position: str = 'dino', short_side: int | None = None) -> None:
+    def __init__(
+        self,
+        clip: Annotated[dict, CLIPSpec],
+        position: Annotated[str, Choice(RULES)] = 'dino',
+        short_side: AtLeastOne | None = None,
+    ) -> None:
         source = CLIPSpec.of(clip)
         tower = source.tower(position)
         super().__init__(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from typing import Annotated
 
 import torch
 from mmseg.registry import MODELS
@@ -17,7 +18,9 @@ from torch import Tensor, nn
 from ..errors import TPAError
 from ..layers.feed_forward import feed_forward, residual
 from ..layers.position import RULES, PositionTable, rule_of_family
+from ..layers.precision import PRECISIONS
 from ..layers.resize import resize
+from ..options import AtLeastOne, Choice
 from .base import Encoder
 from .timm_models import build_network, full_name
 
@@ -46,11 +49,11 @@ class TimmEncoder(Encoder):
         self,
         model: str | dict = 'vit_base_patch14_dinov2.lvd142m',
         pretrained: bool | str | os.PathLike = True,
-        position: str = 'auto',
+        position: Annotated[str, Choice(('auto', *RULES))] = 'auto',
         mean: Sequence[float] | None = None,
         std: Sequence[float] | None = None,
-        short_side: int | None = None,
-        precision: str = 'float32',
+        short_side: AtLeastOne | None = None,
+        precision: Annotated[str, Choice(PRECISIONS)] = 'float32',
     ) -> None:
         if position not in ('auto', *RULES):
             raise TPAError(f'encoder.position must be one of auto, {", ".join(RULES)}, not {position!r}.')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 from mmengine.hooks import Hook
 from mmengine.logging import print_log
@@ -29,7 +30,7 @@ class PrototypeBankHook(Hook):
 
     priority = 'VERY_HIGH'
 
-    def __init__(self, pool: dict | None = None, reuse: bool = True) -> None:
+    def __init__(self, pool: Annotated[dict, PoolOptions] | None = None, reuse: bool = True) -> None:
         self.pool = PoolOptions.of(pool)
         self.reuse = reuse
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from mmengine.hooks import Hook
@@ -13,6 +14,7 @@ from mmseg.structures import SegDataSample
 
 from ..errors import TPAError
 from ..io import write_png
+from ..options import Range
 from ..visualization import comparison, figure_names, read_image
 
 
@@ -30,7 +32,11 @@ class ComparisonHook(Hook):
     """
 
     def __init__(
-        self, out_dir: str, max_images: int | None = None, ignore_index: int = 255, font: str | None = None
+        self,
+        out_dir: str,
+        max_images: Annotated[int, Range(0)] | None = None,
+        ignore_index: int = 255,
+        font: str | None = None,
     ) -> None:
         self.out_dir = Path(out_dir)
         self.max_images = max_images

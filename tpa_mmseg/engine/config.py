@@ -1,25 +1,26 @@
-"""Configs: reading one, with or without TPA in it, starting a Runner, and messages for wrong options."""
+"""Configs: reading one, with or without TPA in it, and starting a Runner."""
 
 from __future__ import annotations
 
 import argparse
-import inspect
 import keyword
 import os
-import re
-import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
-from mmengine.config import Config, DictAction
-from mmengine.registry import build_from_cfg
+from mmengine.config import Config, ConfigDict, DictAction
 from mmengine.runner import Runner
+from mmseg.registry import METRICS, MODELS
 
 from ..datasets import add_read_checks
 from ..errors import TPAError, user_message
-from ..options import unknown_option
+from ..hosts import Host
+from ..io import claim_folder
+from ..options import options_of_class
+from .config_check import config_problems, raise_problems, unread_key
+from .data_check import data_problem
 from .distributed import init_distributed
+from .short_log import ShortLogRunner
 
 
 def load_config(
@@ -28,7 +29,7 @@ def load_config(
     options: Mapping | None = None,
     launcher: str = 'none',
 ) -> Config:
-    """Reads a config that can be tested.
+    """Reads a config that can be tested, whose data is there.
 
     Args:
         path: Its file.
@@ -36,28 +37,58 @@ def load_config(
         options: Dotted key -> value, replacing the config's; see :func:`parse_options`.
         launcher: How the ranks of a job are started, one of :data:`~tpa_mmseg.engine.distributed.LAUNCHERS`.
     """
+    cfg = checked_config(path, work_dir, options, launcher)
+    require_data(cfg)
+    return cfg
+
+
+def checked_config(
+    path: str | os.PathLike,
+    work_dir: str | os.PathLike | None = None,
+    options: Mapping | None = None,
+    launcher: str = 'none',
+) -> Config:
+    """As :func:`load_config`, but the data need not be there."""
     path = Path(path)
     if not path.is_file():
         raise TPAError(f'There is no config file {path}.')
     try:
         cfg = Config.fromfile(path)
-        if options:
-            cfg.merge_from_dict(dict(options))
-    except (KeyError, TypeError, NameError, SyntaxError, FileNotFoundError) as error:
+    except (KeyError, TypeError, NameError, SyntaxError, FileNotFoundError, ImportError) as error:
         raise TPAError(f'The config {path} cannot be read ({user_message(error)}).') from error
-    missing = [key for key in ('model', 'test_dataloader', 'test_evaluator', 'test_cfg') if not cfg.get(key)]
-    if missing:
-        raise TPAError(f'The config {path} has no {missing[0]}: it cannot be tested.')
-    cfg.work_dir = str(work_dir or cfg.get('work_dir') or Path('work_dirs') / path.stem)
+    found = list(_merge(cfg, options or {}))
+    for key in ('model', 'test_dataloader', 'test_evaluator', 'test_cfg'):
+        if not cfg.get(key):
+            found.append(f'{key} is missing: a config without it cannot be tested.')
+    cfg.setdefault('default_scope', 'mmseg')
+    cfg.work_dir = work_dir or cfg.get('work_dir') or str(Path('work_dirs') / path.stem)
+    cfg.work_dir = str(cfg.work_dir) if isinstance(cfg.work_dir, os.PathLike) else cfg.work_dir
     cfg.launcher = launcher
     if launcher != 'none':
         cfg.model_wrapper_cfg = dict(type='TestOnlyWrapper')
+    raise_problems([*found, *config_problems(cfg.to_dict())], f'The config {path}')
+    return cfg
+
+
+def require_data(cfg: Config) -> None:
+    """Raises TPAError if the data of a test is not there. Its images are read by steps that name what they cannot."""
     dataset = cfg.test_dataloader.dataset
-    if (place := missing_data(dataset)) is not None:
-        raise TPAError(f'There is no {place}, which {path} asks for: prepare the data as data/README.md says.')
+    if (problem := data_problem(dataset)) is not None:
+        raise TPAError(problem)
     if 'pipeline' in dataset:
         add_read_checks(dataset.pipeline)
-    return cfg
+
+
+def _merge(cfg: Config, options: Mapping) -> Iterator[str]:
+    """Puts options into a config. Yields what is wrong with those that do not fit."""
+    for key, value in options.items():
+        if (unread := unread_key(key, cfg)) is not None:
+            yield unread
+            continue
+        try:
+            cfg.merge_from_dict({key: value})
+        except (KeyError, TypeError, IndexError, ValueError) as error:
+            yield f'{key}={value} does not fit into the config ({user_message(error)}).'
 
 
 def parse_options(texts: Sequence[str]) -> dict:
@@ -68,44 +99,12 @@ def parse_options(texts: Sequence[str]) -> dict:
         options = parser.parse_args(['--cfg-options', *texts] if texts else []).cfg_options
     except (AssertionError, ValueError) as error:
         raise TPAError(f'--cfg-options {" ".join(texts)} cannot be read ({error}).') from error
-    for key in options:
-        for part in filter(keyword.iskeyword, key.split('.')):
-            raise TPAError(f'{key} is not an option: {part!r} is a Python keyword. Did you mean {part + "_"!r}?')
-    return options
+    return {'.'.join(map(_as_argument, key.split('.'))): value for key, value in options.items()}
 
 
-@contextmanager
-def config_errors() -> Iterator[None]:
-    """Turns the TypeError for an option that a registered class does not have into a message with the nearest one."""
-    try:
-        yield
-    except TypeError as error:
-        explained = _explain(error)
-        if explained is None:
-            raise
-        raise explained from error
-
-
-def _explain(error: TypeError) -> TPAError | None:
-    """The message for a wrong option of a config; None for every other TypeError."""
-    wrong = re.search(r"unexpected keyword argument '(\w+)'", str(error))
-    builds = [f.f_locals for f, _ in traceback.walk_tb(error.__traceback__) if f.f_code is build_from_cfg.__code__]
-    # Only what stands in the config: a class that calls another one wrongly is a defect and not a user's mistake.
-    if not wrong or not builds or wrong[1] not in builds[-1]['args']:
-        return None
-    built = builds[-1]['obj_cls']
-    makers = [vars(cls).get('__init__') for cls in built.__mro__] if isinstance(built, type) else [built]
-    known = {name: None for maker in filter(inspect.isfunction, makers) for name in inspect.signature(maker).parameters}
-    known = [name for name in known if name not in ('self', 'args', 'kwargs')]
-    return unknown_option(built.__name__, wrong[1], known)
-
-
-def missing_data(dataset: Mapping) -> Path | None:
-    """Returns the folder, the list of images or the images of a dataset that are not there; None if all are."""
-    root = Path(dataset.get('data_root') or '')
-    parts = (dataset.get('ann_file'), (dataset.get('data_prefix') or {}).get('img_path'))
-    places = (root, *(root / part for part in parts if part))
-    return next((place for place in places if not place.exists()), None)
+def _as_argument(name: str) -> str:
+    """Returns the name of an argument: Python's keywords, such as lambda, need an underscore."""
+    return f'{name}_' if keyword.iskeyword(name) else name
 
 
 def use_tpa(cfg: Config, bank: str | None) -> None:
@@ -139,7 +138,36 @@ def add_hook(cfg: Config, **hook) -> None:
     cfg.custom_hooks = [*cfg.get('custom_hooks', []), hook]
 
 
+def use_checkpoint(cfg: Config, checkpoint: str) -> None:
+    """Loads a checkpoint of MMSegmentation into the segmentor that is the host, or the whole model."""
+    inside = cfg.model.type == 'TPASegmentor'
+    host = cfg.model.host if inside else cfg.model
+    kind = MODELS.get(host.type) if isinstance(host.type, str) else host.type
+    if kind is not None and not issubclass(kind, Host) and inside:
+        host = cfg.model.host = ConfigDict(type='SegmentorHost', segmentor=host)
+    if host.type == 'SegmentorHost':
+        host.checkpoint = checkpoint
+    elif kind is not None and issubclass(kind, Host):
+        raise TPAError(
+            f'The host {host.type} takes no checkpoint ({checkpoint}): its weights are those of its own config, e.g. '
+            'model.host.clip.pretrained. A checkpoint is for a SegmentorHost.'
+        )
+    else:
+        cfg.load_from = checkpoint
+
+
+def write_labels(cfg: Config, folder: str) -> None:
+    """Lets the metrics that can write predicted labels do so."""
+    metrics = cfg.test_evaluator if isinstance(cfg.test_evaluator, list) else [cfg.test_evaluator]
+    writers = [each for each in metrics if 'output_dir' in options_of_class(METRICS.get(each.type)).known]
+    if not writers:
+        raise TPAError('--out needs a metric that writes labels: set test_evaluator.type=HostTPAMetric.')
+    for each in writers:
+        each.output_dir = folder
+
+
 def start_runner(cfg: Config) -> Runner:
     """Joins the other ranks and builds the Runner."""
     init_distributed(cfg.launcher)
-    return Runner.from_cfg(cfg)
+    claim_folder(cfg.work_dir)
+    return ShortLogRunner.from_cfg(cfg)

@@ -11,6 +11,7 @@ from mmengine.runner import Runner
 from mmseg.registry import HOOKS
 
 from ..console import ProgressBar
+from ..options import NotNegative
 
 
 @HOOKS.register_module()
@@ -24,7 +25,7 @@ class ProgressHook(Hook):
         interval: Seconds between two lines if stderr is not a terminal.
     """
 
-    def __init__(self, description: str = 'Testing', interval: float = 30.0) -> None:
+    def __init__(self, description: str = 'Testing', interval: NotNegative = 30.0) -> None:
         self.description = description
         self.interval = interval
         self._bar: ProgressBar | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from mmengine.evaluator import BaseMetric
@@ -49,7 +50,7 @@ class HostTPAMetric(BaseMetric):
         nan_to_num: float | None = None,
         output_dir: str | None = None,
         format_only: bool = False,
-        collect_device: str = 'gpu',
+        collect_device: Literal['gpu', 'cpu'] = 'gpu',
         prefix: str | None = None,
     ) -> None:
         super().__init__(collect_device=collect_device, prefix=prefix)
@@ -72,7 +73,7 @@ class HostTPAMetric(BaseMetric):
             if self.output_dir is not None:
                 self._write_labels(sample, prediction)
             # A record must not be None, which mmengine drops, nor a NamedTuple, which it turns into a tuple.
-            record = {'img_path': sample.get('img_path')}
+            record = {'img_path': sample.get('img_path'), 'pixels': prediction.numel()}
             if not self.format_only:
                 truth = self._truth(sample, prediction)
                 record['truth'] = count_classes(truth, self.num_classes)
@@ -80,6 +81,7 @@ class HostTPAMetric(BaseMetric):
                 if 'host_sem_seg' in sample:
                     host = sample['host_sem_seg']['data'].squeeze(0)
                     record['host'] = count_hits(host, truth, self.num_classes)
+                    record['changed'] = int((host != prediction).sum())
             self.results.append(record)
 
     def compute_metrics(self, results: list[dict]) -> dict[str, float]:
@@ -94,7 +96,9 @@ class HostTPAMetric(BaseMetric):
             self.report = report_of(classes, prediction)
             return prediction.overall
         host = self._scores(results, 'host')
-        self.report = report_of(classes, host, prediction)
+        pixels = sum(int(record['pixels']) for record in results)
+        changed = sum(record['changed'] for record in results) / max(pixels, 1)
+        self.report = {**report_of(classes, host, prediction), 'changed': changed}
         return {
             **prediction.overall,
             **{f'host_{name}': host.overall[name] for name in SCORES},

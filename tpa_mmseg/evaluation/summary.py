@@ -10,9 +10,11 @@ def summary(report: dict) -> str:
     """Returns both tables as text. The totals come last because readers of a log look at its end.
 
     Args:
-        report: From :class:`HostTPAMetric`; ``per_class`` may also hold the ``anchors`` of each class.
+        report: From :class:`HostTPAMetric`; ``per_class`` may also hold the ``anchors`` of each class, and ``caveats``
+            why the gain says little.
     """
-    return f'{_class_table(report)}\n\n{_score_table(report)}'
+    notes = [f'(!) {text}' for text in report.get('caveats') or ()]
+    return '\n'.join([_class_table(report), '', _score_table(report), *notes])
 
 
 def _class_table(report: dict) -> str:
@@ -31,5 +33,6 @@ def _score_table(report: dict) -> str:
     rows = [['Host', *(report['host'][score] for score in SCORES)]]
     if 'tpa' in report:
         rows.append(['TPA', *(report['tpa'][score] for score in SCORES)])
-        rows.append(['Gain', *(signed(report['gain'][score]) for score in SCORES)])
+        mark = ' (!)' if report.get('caveats') else ''
+        rows.append([f'Gain{mark}', *(signed(report['gain'][score]) for score in SCORES)])
     return render(['', *SCORES], rows, align='lrrr')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Literal
 
 import torch
 from mmengine.structures import PixelData
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 
 from ..core import ScoreMap
 from ..errors import TPAError
+from ..options import AtLeastOne
 from ..weights.files import digest
 from .batch import image_name
 from .class_meta import ClassMetaMixin
@@ -38,10 +40,10 @@ class Host(ClassMetaMixin, BaseSegmentor):
 
     def __init__(
         self,
-        num_classes: int | None = None,
+        num_classes: AtLeastOne | None = None,
         data_preprocessor: dict | nn.Module | None = None,
         return_scores: bool = False,
-        nonfinite: str = 'raise',
+        nonfinite: Literal['raise', 'keep'] = 'raise',
         init_cfg: dict | None = None,
         pretrained: None = None,
         train_cfg: dict | None = None,
@@ -86,6 +88,10 @@ class Host(ClassMetaMixin, BaseSegmentor):
                 f'The host {type(self).__name__} has {self.num_classes} classes, but the dataset has {len(classes)}: '
                 'set class_names of the host to the classes of this dataset, or test on another dataset.'
             )
+
+    def caveats(self) -> list[str]:
+        """Returns what makes this host's labels worthless, e.g. that its weights are random."""
+        return []
 
     def reset(self) -> None:
         """Forgets what was learned from earlier images. Most hosts learn nothing."""

@@ -7,6 +7,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Annotated, Literal
 
 import torch
 import torch.nn.functional as F
@@ -18,7 +19,8 @@ from ..clip.source import CLIPSpec
 from ..clip.text import IMAGENET_TEMPLATES, query_features, read_features
 from ..core import DecisionRule, QueryScores, RowSource, ScoreMap
 from ..errors import TPAError
-from ..options import one_of
+from ..layers.position import RULES
+from ..options import AtLeastOne, Choice, Positive, Range, Share, one_of
 from .base import Host
 from .batch import original_size, split_batch, unpad
 from .pamr import RefinedMap
@@ -64,22 +66,22 @@ class CLIPHost(Host):
 
     def __init__(
         self,
-        clip: dict,
+        clip: Annotated[dict, CLIPSpec],
         class_names: Classes | None = None,
         text_features: Tensor | str | os.PathLike | None = None,
-        query_to_class: Sequence[int] | None = None,
+        query_to_class: Sequence[Annotated[int, Range(0)]] | None = None,
         templates: Sequence[str] = IMAGENET_TEMPLATES,
-        logit_scale: float = 40.0,
-        prob_thd: float = 0.0,
-        area_thd: float | None = None,
-        slide_crop: int = 224,
-        slide_stride: int = 112,
-        padding: int | str | None = None,
+        logit_scale: Positive = 40.0,
+        prob_thd: Share = 0.0,
+        area_thd: Share | None = None,
+        slide_crop: Annotated[int, Range(0)] = 224,
+        slide_stride: AtLeastOne = 112,
+        padding: AtLeastOne | Literal['patch'] | None = None,
         resize_via_input: bool = False,
-        window_batch: int | None = None,
-        pamr_steps: int = 0,
-        pamr_dilations: Sequence[int] = (8, 16),
-        position: str = 'dino',
+        window_batch: AtLeastOne | None = None,
+        pamr_steps: Annotated[int, Range(0)] = 0,
+        pamr_dilations: Sequence[AtLeastOne] = (8, 16),
+        position: Annotated[str, Choice(RULES)] = 'dino',
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
@@ -135,6 +137,11 @@ class CLIPHost(Host):
             raise TPAError(
                 f'num_classes is {self.num_classes}, but {found} classes are given{understood}: '
                 'name every class, in the order of the dataset.'
+            )
+        if found == 1:
+            raise TPAError(
+                f'One class{"" if names is None else f" ({names.titles[0]!r})"} is not enough, because every pixel '
+                "would belong to it: name more classes, or a background, e.g. ['background', 'cat']."
             )
         self.num_classes = found
         if self.rule.prob_thd > 0 and names is not None and not names.looks_like_background:

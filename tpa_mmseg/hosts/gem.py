@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import torch
 from mmseg.registry import MODELS
 from open_clip.transformer import ResidualAttentionBlock
@@ -11,6 +13,7 @@ from ..clip.tower import finish_block, heads, merge_heads
 from ..errors import TPAError
 from ..layers.attention import attend
 from ..layers.feed_forward import residual
+from ..options import Positive, Range
 from .clip_host import CLIPHost
 from .windows import as_map
 
@@ -33,9 +36,9 @@ class GEM(CLIPHost):
     def __init__(
         self,
         clip: dict,
-        depth: int = 7,
-        iterations: int = 1,
-        temperature: float | None = None,
+        depth: Annotated[int, Range(2)] = 7,
+        iterations: Annotated[int, Range(0)] = 1,
+        temperature: Positive | None = None,
         residual: bool = True,
         templates: tuple[str, ...] = ('a photo of a {}.',),
         logit_scale: float = 100.0,

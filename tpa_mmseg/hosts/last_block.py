@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from mmseg.registry import MODELS
 from open_clip.transformer import ResidualAttentionBlock
 from torch import Tensor
 
 from ..clip.tower import finish_block, heads, merge_heads, run_block
 from ..errors import TPAError
-from ..options import one_of
+from ..options import AtLeastOne, Choice, Positive, one_of
 from .attention import STRATEGIES, gaussian_prior
 from .block_parts import BlockParts, Plugin, attach
 from .clip_host import CLIPHost
@@ -31,10 +33,10 @@ class LastBlockHost(CLIPHost):
     def __init__(
         self,
         clip: dict,
-        attention: str = 'vanilla',
+        attention: Annotated[str, Choice(STRATEGIES)] = 'vanilla',
         residual: bool = True,
-        gaussian_std: float = 5.0,
-        last_n_layers: int = 1,
+        gaussian_std: Positive = 5.0,
+        last_n_layers: AtLeastOne = 1,
         plugin: dict | Plugin | None = None,
         **kwargs,
     ) -> None:

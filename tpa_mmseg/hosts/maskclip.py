@@ -10,6 +10,7 @@ from torch import Tensor
 from ..clip.tower import heads, merge_heads
 from ..core import QueryScores, Resized, RowSource, ScoreMap
 from ..errors import TPAError
+from ..options import Share
 from .last_block import LastBlockHost
 from .windows import as_map
 
@@ -36,8 +37,8 @@ class MaskCLIP(LastBlockHost):
         self,
         clip: dict,
         attention: str = 'identity',
-        pd_thresh: float = 0.0,
-        ks_thresh: float = 0.0,
+        pd_thresh: Share = 0.0,
+        ks_thresh: Share = 0.0,
         logit_scale: float = 100.0,
         slide_crop: int = 0,
         resize_via_input: bool = True,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import torch
 from mmseg.registry import MODELS
 from torch import Tensor
 
+from ..clip.source import CLIPSpec
 from ..encoders import Encoder
 from ..errors import TPAError
 from ..layers.resize import resize
+from ..options import AtLeastOne, Positive
 from .clip_host import CLIPHost
 from .proxy_attention import grid_values
 
@@ -28,11 +32,11 @@ class ProxyHost(CLIPHost):
 
     def __init__(
         self,
-        clip: dict,
+        clip: Annotated[dict, CLIPSpec],
         proxy: dict | Encoder,
         beta: float = 1.2,
-        gamma: float = 3.0,
-        proxy_size: int | str | None = 'auto',
+        gamma: Positive = 3.0,
+        proxy_size: AtLeastOne | Literal['auto'] | None = 'auto',
         **kwargs,
     ) -> None:
         super().__init__(clip, **kwargs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mmseg.registry import MODELS
 from torch import Tensor
 
+from ..encoders import Encoder
 from .block_parts import BlockParts, Plugin, attach
 from .proxy_attention import mean_cosine, proxy_attention
 from .proxy_host import ProxyHost
@@ -33,7 +34,7 @@ class ProxyCLIP(ProxyHost):
     def __init__(
         self,
         clip: dict,
-        proxy: dict = DINO,
+        proxy: dict | Encoder = DINO,
         slide_crop: int = 336,
         slide_stride: int = 112,
         padding: int | str | None = 56,

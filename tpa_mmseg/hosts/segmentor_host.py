@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -43,10 +44,12 @@ class SegmentorHost(Host):
         self,
         segmentor: dict | BaseSegmentor,
         checkpoint: str | None = None,
-        output: str = 'auto',
+        output: Literal['auto', 'logits', 'probabilities'] = 'auto',
         data_preprocessor: dict | nn.Module | None = None,
         **kwargs,
     ) -> None:
+        # A segmentor that was built by the caller may have its weights already.
+        untrained = checkpoint is None and not isinstance(segmentor, BaseSegmentor)
         if not isinstance(segmentor, BaseSegmentor):
             segmentor = MODELS.build(ConfigDict(segmentor))  # mmseg reads its configs by attribute
         super().__init__(data_preprocessor=data_preprocessor or segmentor.data_preprocessor, **kwargs)
@@ -56,6 +59,7 @@ class SegmentorHost(Host):
             load_into(
                 segmentor, load_state_dict(checkpoint), checkpoint, unused=('auxiliary_head.', 'data_preprocessor.')
             )
+        self.untrained = untrained
         self.segmentor = segmentor.requires_grad_(False).eval()
         self.head = _last_head(segmentor)
         # One output channel means two classes, the second for pixels that exceed the head's threshold.
@@ -76,6 +80,13 @@ class SegmentorHost(Host):
             scores
             for image, sample in split_batch(inputs, data_samples)
             for scores in self._batch_maps(image[None], None if sample is None else [sample])
+        ]
+
+    def caveats(self) -> list[str]:
+        if not self.untrained:
+            return []
+        return [
+            f'The weights of {type(self.segmentor).__name__} are random: set model.host.checkpoint to its weights file.'
         ]
 
     def fingerprint(self) -> dict:

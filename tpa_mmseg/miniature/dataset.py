@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 from mmseg.datasets import BaseSegDataset
 from mmseg.registry import DATASETS
 
 from ..errors import TPAError
+from ..options import AtLeastOne, Choice
 from .files import PREFIX, file_name, folder
-from .splits import split_of
+from .splits import SPLITS, split_of
 from .textures import GROUNDS, THINGS
 from .world import CLASSES, PALETTE
 
@@ -41,10 +43,10 @@ class MiniatureDataset(BaseSegDataset):
 
     def __init__(
         self,
-        split: str = 'test',
-        size: int | None = None,
+        split: Annotated[str, Choice(SPLITS)] = 'test',
+        size: AtLeastOne | None = None,
         background: bool = False,
-        resolution: Sequence[int] | None = None,
+        resolution: Sequence[AtLeastOne] | None = None,
         data_root: str | None = None,
         data_prefix: dict | None = None,
         metainfo: dict | None = None,

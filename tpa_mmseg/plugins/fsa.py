@@ -17,6 +17,7 @@ from torch import Tensor
 from ..errors import TPAError
 from ..hosts.block_parts import BlockParts, Plugin
 from ..hosts.clip_host import CLIPHost
+from ..options import NotNegative, Positive, Share
 
 # Floats of the rows of B that exist at the same time.
 _CHUNK_ELEMENTS = 1 << 22
@@ -37,7 +38,11 @@ class FSA(Plugin):
     """
 
     def __init__(
-        self, sharpness: float = 3.0, keep: float = 0.45, patch_scale: float = 20.0, uniform_scale: float = 35.0
+        self,
+        sharpness: Positive = 3.0,
+        keep: Share = 0.45,
+        patch_scale: NotNegative = 20.0,
+        uniform_scale: NotNegative = 35.0,
     ) -> None:
         if not 0 <= keep <= 1:
             raise TPAError(f'FSA.keep must be between 0 and 1, not {keep!r}.')

@@ -7,6 +7,7 @@ and contains none of its code.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated
 
 import torch
 from mmseg.registry import MODELS
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from ..errors import TPAError
 from ..hosts import CLIPHost
-from ..options import one_of
+from ..options import AtLeastOne, Choice, one_of
 from .rescoring import RescoringWrapper
 
 _ITERATIONS = 100
@@ -104,8 +105,8 @@ class LAME(RescoringWrapper):
     def __init__(
         self,
         host: dict | CLIPHost,
-        affinity: str = 'rbf',
-        num_neighbors: int = 5,
+        affinity: Annotated[str, Choice(AFFINITIES)] = 'rbf',
+        num_neighbors: AtLeastOne = 5,
         symmetric: bool = False,
         **kwargs,
     ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -17,7 +18,7 @@ from ..errors import TPAError
 from ..hosts import CLIPHost, LastBlockHost
 from ..hosts.attention import query_key
 from ..hosts.windows import as_map, run_on_windows
-from ..options import one_of
+from ..options import AtLeastOne, NotNegative, one_of
 from .norm_adaptation import NormAdaptation
 from .wrapper import entropy
 
@@ -64,9 +65,9 @@ class MLMP(NormAdaptation):
         host: dict | CLIPHost,
         templates: Sequence[str] = TEMPLATES,
         template_features: Tensor | None = None,
-        layers: int | None = None,
-        cls_weight: float = 1.0,
-        prompt_integration: str = 'loss',
+        layers: AtLeastOne | None = None,
+        cls_weight: NotNegative = 1.0,
+        prompt_integration: Literal['loss', 'text'] = 'loss',
         **kwargs,
     ) -> None:
         if template_features is None:

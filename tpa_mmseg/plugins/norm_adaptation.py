@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Annotated
 
 import torch
 from torch import Tensor
@@ -10,6 +11,7 @@ from torch import Tensor
 from ..errors import TPAError
 from ..hosts import CLIPHost
 from ..hosts.windows import run_batched
+from ..options import Positive, Range
 from .norms import AdaptedNorms
 from .wrapper import HostWrapper
 
@@ -27,7 +29,9 @@ class NormAdaptation(HostWrapper):
         **kwargs: As for :class:`HostWrapper`.
     """
 
-    def __init__(self, host: dict | CLIPHost, steps: int = 10, lr: float = 1e-3, **kwargs) -> None:
+    def __init__(
+        self, host: dict | CLIPHost, steps: Annotated[int, Range(0)] = 10, lr: Positive = 1e-3, **kwargs
+    ) -> None:
         super().__init__(host, **kwargs)
         if steps < 0 or not lr > 0:
             raise TPAError(f'steps must be 0 or more and lr must be positive, not {steps} and {lr}.')

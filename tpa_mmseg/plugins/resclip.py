@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Annotated
 
 import torch
 from mmseg.registry import MODELS
@@ -18,7 +19,7 @@ from ..hosts.block_parts import BlockParts, Plugin
 from ..hosts.clip_host import CLIPHost
 from ..hosts.last_block import LastBlockHost
 from ..layers.attention import attend
-from ..options import options_of
+from ..options import Positive, Range, Share, check_fields, options_of
 from .resclip_feedback import Feedback
 
 # The attentions of hosts that are a softmax of scores, which feedback can change.
@@ -37,9 +38,12 @@ class CrossCorrelation:
         blocks: The earlier blocks, counted from 0. The original has these four for every backbone.
     """
 
-    scale: float = 2.0
-    weight: float = 0.3
-    blocks: tuple[int, ...] = (5, 6, 7, 8)
+    scale: Positive = 2.0
+    weight: Share = 0.3
+    blocks: tuple[Annotated[int, Range(0)], ...] = (5, 6, 7, 8)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @MODELS.register_module()
@@ -55,7 +59,9 @@ class ResCLIP(Plugin):
             other. False disables it.
     """
 
-    def __init__(self, rcs: dict | bool = True, sfr: dict | bool = True) -> None:
+    def __init__(
+        self, rcs: Annotated[dict, CrossCorrelation] | bool = True, sfr: Annotated[dict, Feedback] | bool = True
+    ) -> None:
         self.rcs = None if rcs is False else _options(CrossCorrelation, 'rcs', rcs)
         self.sfr = None if sfr is False else _options(Feedback, 'sfr', sfr)
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..errors import TPAError
 from ..hosts.pamr import refine_
+from ..options import AtLeastOne, Positive, Range, Share, check_fields
 
 # Pairs of patches whose paths are followed at the same time.
 _CHUNK_PAIRS = 1 << 20
 _EPS = 1e-8
-_CONNECTIVITY = ('partial', 'full', None)
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,16 @@ class Feedback:
         pamr_dilations: Distances of the neighbors in it.
     """
 
-    scale: float = 2.1
-    weight: float = 0.7
-    temp_thd: float = 0.1
-    connectivity: str | None = 'partial'
-    gaussian_std: float = 5.0
-    pamr_steps: int = 10
-    pamr_dilations: tuple[int, ...] = (8, 16)
+    scale: Positive = 2.1
+    weight: Share = 0.7
+    temp_thd: Share = 0.1
+    connectivity: Literal['partial', 'full'] | None = 'partial'
+    gaussian_std: Positive = 5.0
+    pamr_steps: Annotated[int, Range(0)] = 10
+    pamr_dilations: tuple[AtLeastOne, ...] = (8, 16)
 
     def __post_init__(self) -> None:
-        if self.connectivity not in _CONNECTIVITY:
-            raise TPAError(f"sfr.connectivity must be 'partial', 'full' or None, not {self.connectivity!r}.")
+        check_fields(self)
 
     def attention(self, cosines: Tensor, images: Tensor, logit_scale: float, patch: int) -> Tensor:
         """The feedback of some windows.

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ..errors import TPAError
 from ..hosts import CLIPHost
+from ..options import AtLeastOne
 from .rescoring import RescoringWrapper
 from .wrapper import entropy
 
@@ -65,7 +66,7 @@ class T3A(RescoringWrapper):
 
     scopes = ('image', 'stream')
 
-    def __init__(self, host: dict | CLIPHost, filter_k: int | None = 20, **kwargs) -> None:
+    def __init__(self, host: dict | CLIPHost, filter_k: AtLeastOne | None = 20, **kwargs) -> None:
         super().__init__(host, **kwargs)
         if filter_k is not None and filter_k < 1:
             raise TPAError(f'T3A.filter_k must be at least 1, or None to keep all supports, not {filter_k}.')

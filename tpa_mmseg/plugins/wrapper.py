@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Annotated
 
 import torch
 from mmengine.dist import get_world_size
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 from ..core import ScoreMap
 from ..errors import TPAError
 from ..hosts import CLIPHost, Host
-from ..options import one_of
+from ..options import Choice, one_of
 
 
 class HostWrapper(Host):
@@ -38,7 +39,11 @@ class HostWrapper(Host):
     scopes: tuple[str, ...] = ('image', 'batch', 'stream')
 
     def __init__(
-        self, host: dict | CLIPHost, scope: str = 'image', data_preprocessor: dict | nn.Module | None = None, **kwargs
+        self,
+        host: dict | CLIPHost,
+        scope: Annotated[str, Choice('scopes')] = 'image',
+        data_preprocessor: dict | nn.Module | None = None,
+        **kwargs,
     ) -> None:
         host = host if isinstance(host, nn.Module) else MODELS.build(host)
         super().__init__(
@@ -79,6 +84,9 @@ class HostWrapper(Host):
     @abstractmethod
     def score_windows(self, windows: list[list[Tensor]]) -> list[list[Tensor]]:
         """The (3, h, w) windows of each image -> their (Q, gh, gw) scores, on the scale of cosines with the text."""
+
+    def caveats(self) -> list[str]:
+        return self.host.caveats()
 
     def own_names(self) -> Sequence[str] | None:
         return self.host.own_names()

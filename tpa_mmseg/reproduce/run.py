@@ -8,9 +8,10 @@ from pathlib import Path
 
 import mmengine.dist as dist
 import torch
-from mmengine.config import Config
 
-from ..engine.config import missing_data
+from ..engine.config import checked_config
+from ..engine.data_check import missing_data
+from ..errors import TPAError
 from ..launch import Task
 from ..weights.needs import needs
 from ..weights.sources import Source
@@ -90,8 +91,10 @@ class RunTask(Task):
     def missing(self) -> list[str]:
         """Names the data and weights that the run needs and that are not on this machine."""
         suite = suite_of(self.run.suite)
-        cfg = Config.fromfile(suite.config(self.run))
-        cfg.merge_from_dict(self.cfg_options)
+        try:
+            cfg = checked_config(suite.config(self.run), options=self.cfg_options)
+        except TPAError as error:
+            return [str(error)]
         encoders = [suite.encoders.get(setting.encoder) for setting in self.run.settings]
         # Labels alone need no model.
         models = [] if self.run.experiment == 'repetition' else [cfg.model, *encoders]

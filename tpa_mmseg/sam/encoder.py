@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -15,9 +16,9 @@ from torch import Tensor, nn
 
 from ..encoders.timm_models import load_file
 from ..layers.precision import PRECISIONS, autocast_to
-from ..options import one_of, unknown_option
+from ..options import Choice, one_of, unknown_option
 from .attention import GlobalAttention
-from .model import SAMModel, find_checkpoint
+from .model import PUBLISHED, SAMModel, find_checkpoint
 
 # Statistics of the pixels, in units of 0 to 255.
 _MEAN = (123.675, 116.28, 103.53)
@@ -60,9 +61,9 @@ class SAMEncoder(nn.Module):
 
     def __init__(
         self,
-        model: str | Mapping = 'vit_b',
+        model: Annotated[str, Choice(PUBLISHED)] | Annotated[dict, SAMModel] = 'vit_b',
         checkpoint: str | os.PathLike | bool | None = None,
-        precision: str = 'float32',
+        precision: Annotated[str, Choice(PRECISIONS)] = 'float32',
     ) -> None:
         super().__init__()
         self.model = SAMModel.of(model)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Annotated, Literal
 
 import torch
 from mmengine.structures import PixelData
@@ -20,7 +22,7 @@ from ..hosts import Host, SegmentorHost
 from ..hosts.base import build_preprocessor
 from ..hosts.batch import split_batch
 from ..hosts.class_meta import ClassMetaMixin
-from ..options import one_of, options_of
+from ..options import Range, one_of, options_of
 from .gather import gather_evidence
 
 
@@ -50,25 +52,25 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
 
     def __init__(
         self,
-        host: dict | Host,
+        host: dict | BaseSegmentor,
         encoder: dict | Encoder,
-        bank: str | None = None,
-        bank_scope: str = 'pool',
-        anchors: dict | None = None,
-        fusion: dict | None = None,
-        evidence_cache: int = 0,
+        bank: str | os.PathLike | None = None,
+        bank_scope: Literal['pool', 'image'] = 'pool',
+        anchors: Annotated[dict, AnchorRule] | None = None,
+        fusion: Annotated[dict, Fusion] | None = None,
+        evidence_cache: Annotated[int, Range(0)] = 0,
         return_scores: bool = False,
-        data_preprocessor: dict | None = None,
+        data_preprocessor: dict | nn.Module | None = None,
         init_cfg: dict | None = None,
         pretrained: None = None,
         train_cfg: dict | None = None,
         test_cfg: dict | None = None,
     ) -> None:
-        host = _build(host, 'host')
+        host = _as_host(host)
         encoder = _build(encoder, 'encoder')
         preprocessor = build_preprocessor(data_preprocessor) or host.data_preprocessor
         super().__init__(data_preprocessor=preprocessor, init_cfg=init_cfg)
-        self.host = host if isinstance(host, Host) else SegmentorHost(host)
+        self.host = host
         self.encoders = nn.ModuleDict({ENCODER: encoder})
         self.bank_scope = one_of('model.bank_scope', bank_scope, ('pool', 'image'))
         self.anchor_rule = options_of(AnchorRule, anchors, 'model.anchors')
@@ -221,6 +223,15 @@ def _cache_key(image: Tensor, sample: SegDataSample | None) -> tuple | None:
     """Identifies an image at its size; None for an image without a file, which is never cached."""
     path = None if sample is None else sample.metainfo.get('img_path')
     return None if path is None else (path, tuple(image.shape))
+
+
+def _as_host(host: dict | BaseSegmentor) -> Host:
+    """Builds the host, around any other segmentor too."""
+    kind = MODELS.get(host['type']) if isinstance(host, dict) and isinstance(host.get('type'), str) else None
+    if kind is not None and not issubclass(kind, Host):
+        return SegmentorHost(host)
+    host = _build(host, 'host')
+    return host if isinstance(host, Host) else SegmentorHost(host)
 
 
 def _build(part: dict | nn.Module, name: str) -> nn.Module:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -11,6 +12,7 @@ from mmseg.structures import SegDataSample
 from torch import Tensor
 
 from ...core import ScoreMap
+from ...encoders import Encoder
 from ...errors import TPAError
 from ...layers.resize import next_multiple, resize
 from ...options import options_of
@@ -54,12 +56,12 @@ class Trident(ProxyHost):
     def __init__(
         self,
         clip: dict,
-        proxy: dict = DINO,
-        sam: dict | None = None,
+        proxy: dict | Encoder = DINO,
+        sam: Annotated[dict, SAMEncoder] | None = None,
         cos_fac: float = 1.2,
         refine_neg_cos: bool = True,
         halves: bool = False,
-        refinement: dict | None = None,
+        refinement: Annotated[dict, Refinement] | None = None,
         slide_crop: int = 336,
         slide_stride: int = 224,
         **kwargs,

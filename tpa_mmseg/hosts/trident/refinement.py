@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Annotated, Literal
 
 import torch
 import torch.nn.functional as F
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from ...core import Resized, ScoreMap
 from ...core.bilinear import band_ranges
-from ...options import one_of
+from ...options import Positive, Range, Share, check_fields
 from ...sam.decoder import SAMDecoder
 from ...sam.encoder import SAMFeatures
 from .refined_scores import CoarseScores, RefinedScores
@@ -31,14 +32,14 @@ class Refinement:
             published results depend on it: it is the default. ``'4d'`` is the prompt that SAM was trained with.
     """
 
-    coarse_thresh: float = 0.2
-    minimal_area: int = 225
-    mask_coff: float = 0.005
-    iou_thresh: float = 0.8
-    mask_prompt: str = '3d'
+    coarse_thresh: Share = 0.2
+    minimal_area: Annotated[int, Range(0)] = 225
+    mask_coff: Positive = 0.005
+    iou_thresh: Share = 0.8
+    mask_prompt: Literal['3d', '4d'] = '3d'
 
     def __post_init__(self) -> None:
-        one_of('refinement.mask_prompt', self.mask_prompt, ('3d', '4d'))
+        check_fields(self)
 
     def as_dict(self) -> dict:
         return asdict(self)
