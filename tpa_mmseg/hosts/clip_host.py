@@ -22,7 +22,7 @@ from ..options import one_of
 from .base import Host
 from .batch import original_size, split_batch, unpad
 from .pamr import RefinedMap
-from .windows import Cut, Sliding, StitchedWindows, run_on_windows
+from .windows import Cut, Sliding, StitchedWindows, run_on_windows, stack_equal
 
 # Windows per call of the network unless a config sets them: a CPU gains nothing from more than one.
 _WINDOW_BATCH = {'cpu': 1}
@@ -207,8 +207,10 @@ class CLIPHost(Host):
 
     def _score_map(self, cut: Cut, maps: list[Tensor]) -> ScoreMap:
         """The class probabilities of one image. Args: cut; maps: the scores of its windows."""
-        maps = [self.check_scores(scores, cut.sample) for scores in maps]
-        return self.decode(maps, cut.image, original_size(cut.image, cut.sample))
+        alarms = self.check_scores(stack_equal(maps), cut.sample)
+        scores = self.decode(maps, cut.image, original_size(cut.image, cut.sample))
+        scores.alarms.extend(alarms)
+        return scores
 
     @property
     def windows_per_call(self) -> int:
@@ -224,7 +226,7 @@ class CLIPHost(Host):
             size: Height and width of the original image.
         """
         # Stitching and refinement are linear, so the scale may come first, on the small maps.
-        scaled = [scores * self.logit_scale for scores in maps]
+        scaled = [scores for batch in stack_equal(maps) for scores in batch * self.logit_scale]
         return QueryScores(self.assemble(scaled, image, size), size, self.query_to_class, self.rule)
 
     def assemble(self, maps: list[Tensor], image: Tensor, size: tuple[int, int]) -> Tensor | RowSource:
@@ -236,7 +238,7 @@ class CLIPHost(Host):
         """One map from those of the windows. Args: maps: of the windows; network, size: of the input, of the image."""
         if self.sliding.whole and not self.resize_via_input:
             return maps[0]
-        return StitchedWindows(maps, self.sliding, network, size)
+        return StitchedWindows(maps, self.sliding, network, size, nonfinite=self.nonfinite == 'keep')
 
     def own_names(self) -> list[str] | None:
         return None if self.names is None else self.names.titles
