@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -16,13 +18,18 @@ class Alarms:
     """
 
     def __init__(self) -> None:
-        self._pending: list[tuple[Tensor, str]] = []
+        self._pending: list[tuple[Tensor, str | Callable[[], str]]] = []
 
     def __len__(self) -> int:
         return len(self._pending)
 
-    def add(self, flag: Tensor, message: str) -> None:
-        """Args: flag: bool scalar on the image's device; message: of the TPAError if it is True."""
+    def add(self, flag: Tensor, message: str | Callable[[], str]) -> None:
+        """Adds a check.
+
+        Args:
+            flag: Bool scalar on the image's device.
+            message: Of the TPAError if the flag is True, or what makes it.
+        """
         self._pending.append((flag, message))
         if flag.device.type == 'cpu':
             self.check()
@@ -38,4 +45,4 @@ class Alarms:
         if pending:
             for raised, (_, message) in zip(torch.stack([flag for flag, _ in pending]).tolist(), pending, strict=True):
                 if raised:
-                    raise TPAError(message)
+                    raise TPAError(message if isinstance(message, str) else message())

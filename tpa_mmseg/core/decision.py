@@ -56,11 +56,11 @@ def label_type(num_classes: int) -> torch.dtype:
 
 
 def count_labels(labels: Tensor, classes: int) -> Tensor:
-    """(classes,) int64 number of pixels of each label, without waiting for a GPU. Args: labels: from 0 on."""
+    """(classes,) number of pixels of each label, without waiting for a GPU. Args: labels: from 0 on."""
     if labels.device.type == 'cpu':
         return torch.bincount(labels.flatten(), minlength=classes)[:classes]
     # bincount waits for the GPU, to learn the largest label.
-    return torch.histc(labels.int(), classes, 0, classes).long()
+    return torch.histc(labels.int(), classes, 0, classes)
 
 
 def best_class(log: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,6 +10,7 @@ import torch
 from mmseg.evaluation import IoUMetric
 from torch import Tensor
 
+from ..core import Alarms
 from ..core.decision import count_labels
 from ..errors import TPAError
 
@@ -39,7 +40,10 @@ class ClassCounts:
         self._support: Tensor | int = 0
 
     def add(self, right: Tensor, given: Tensor, true: Tensor) -> None:
-        """Adds one image. Args: (C,) pixels that are correct, pixels predicted as the class, pixels of the class."""
+        """Adds one image, on the device of its counts.
+
+        Args: (C,) pixels that are correct, pixels predicted as the class, pixels of the class.
+        """
         self._support = self._support + true
         # In float32 and image by image, as IoUMetric does: the scores must be the same.
         right, given, true = right.float(), given.float(), true.float()
@@ -48,74 +52,74 @@ class ClassCounts:
 
     def scores(self, nan_to_num: float | None = None) -> ClassScores:
         """Returns the scores. Args: nan_to_num: Score of a class that does not occur. Default: left out of means."""
-        values = IoUMetric.total_area_to_metrics(*self._areas, ['mIoU'], nan_to_num)
+        areas = torch.stack(self._areas).cpu()
+        values = IoUMetric.total_area_to_metrics(*areas, ['mIoU'], nan_to_num)
         means = {'aAcc': values['aAcc'], 'mIoU': values['IoU'], 'mAcc': values['Acc']}
         overall = {name: _percent(np.nanmean(means[name])) for name in SCORES}
         return ClassScores(overall, [_percent(iou) for iou in values['IoU']], self._support.tolist())
 
 
-@dataclass(frozen=True)
-class ImageCounts:
-    """Pixel counts of one image, on the device of its labels until the end of the test.
+def checked_truth(
+    truth: Tensor,
+    size: tuple[int, int],
+    num_classes: int,
+    ignore_index: int,
+    image: str | None,
+    alarms: Alarms | None = None,
+) -> Tensor:
+    """Returns (H, W) int32 ground truth with label C for ignored pixels.
+
+    Raises TPAError if it does not fit the prediction.
 
     Args:
-        counts: (1 + 2 n, C) int64: pixels of each class in the ground truth, then for each of n predictions those that
-            are correct and those that are predicted.
-        labels: (2,) int64 lowest and highest label of the ground truth, ignored pixels aside.
-    """
-
-    counts: Tensor
-    labels: Tensor
-
-
-def count_image(truth: Tensor, predictions: Sequence[Tensor], num_classes: int, ignore_index: int) -> ImageCounts:
-    """Counts the pixels of an image, without waiting for a GPU.
-
-    Args:
-        truth: (H, W) labels of the dataset, of any integer type.
-        predictions: (H, W) labels each, on the device where they are counted.
-        num_classes: Number of classes C.
+        truth: (H, W) labels of the dataset.
+        size: Height and width of the prediction.
+        num_classes: Number of classes C of the dataset.
         ignore_index: Label of pixels that are not scored.
+        image: Path of the image, for messages.
+        alarms: Takes the check of the labels, to be read later. Default: it is read at once.
     """
-    truth = truth.to(predictions[0].device, torch.int32)
-    ignored = truth == ignore_index
-    labels = torch.stack(truth.masked_fill(ignored, 0).aminmax())
-    # Label C collects what is not counted.
-    truth = truth.masked_fill_(ignored, num_classes)
-    maps = [truth.clamp(0, num_classes)]
-    for prediction in predictions:
-        scored = prediction.int().masked_fill_(ignored, num_classes)
-        maps += [scored.masked_fill(scored != truth, num_classes), scored]
-    return ImageCounts(torch.stack([count_labels(one, num_classes + 1)[:num_classes] for one in maps]), labels)
-
-
-def to_cpu(images: Sequence[ImageCounts]) -> list[ImageCounts]:
-    """The counts of many images on the CPU, in one copy if all have the same number of predictions."""
-    kinds = {one.counts.shape for one in images}
-    if len(kinds) > 1:
-        return [ImageCounts(one.counts.cpu(), one.labels.cpu()) for one in images]
-    counts, labels = (torch.stack([getattr(one, name) for one in images]).cpu() for name in ('counts', 'labels'))
-    return [ImageCounts(*both) for both in zip(counts, labels, strict=True)]
-
-
-def check_size(truth: Tensor, size: Sequence[int], image: str | None) -> None:
-    """Raises TPAError if the (H, W) ground truth of an image has another size than its prediction."""
     if tuple(truth.shape) != tuple(size):
         raise TPAError(
             f'The ground truth of {image} is {_size(truth.shape)} pixels but its prediction {_size(size)}. '
             'Put LoadAnnotations after the last Resize of the test pipeline.'
         )
+    truth = truth.int()
+    ignored = truth == ignore_index
+    labels = truth.masked_fill(ignored, num_classes)
 
-
-def check_labels(labels: Tensor, num_classes: int, ignore_index: int, image: str | None) -> None:
-    """Raises TPAError if a ground truth has a label that no class has. Args: labels: from :class:`ImageCounts`."""
-    lowest, highest = labels.tolist()
-    if lowest < 0 or highest >= num_classes:
-        raise TPAError(
-            f'The ground truth of {image} has label {lowest if lowest < 0 else highest}, but the dataset has '
-            f'{num_classes} classes (0 to {num_classes - 1}; {ignore_index} is ignored). Check its classes and '
-            'reduce_zero_label.'
+    def message() -> str:
+        found = truth[~ignored]
+        wrong = int(found.min() if found.min() < 0 else found.max())
+        return (
+            f'The ground truth of {image} has label {wrong}, but the dataset has {num_classes} classes '
+            f'(0 to {num_classes - 1}; {ignore_index} is ignored). Check its classes and reduce_zero_label.'
         )
+
+    checks = Alarms() if alarms is None else alarms
+    fits = truth.clamp(0, num_classes - 1)
+    checks.add((torch.where(ignored, fits, truth) != fits).any(), message)
+    if alarms is None:
+        checks.check()
+    return labels
+
+
+def count_classes(labels: Tensor, num_classes: int) -> Tensor:
+    """Returns the (C,) number of pixels of each class, on the device of the labels; label C is not counted."""
+    return count_labels(labels, num_classes + 1)[:num_classes]
+
+
+def count_hits(labels: Tensor, truth: Tensor, num_classes: int) -> tuple[Tensor, Tensor]:
+    """Returns (C,) correct pixels and (C,) predicted pixels of each class, without ignored ones.
+
+    Args:
+        labels: (H, W) prediction, of any integer type.
+        truth: (H, W) from :func:`checked_truth`.
+        num_classes: Number of classes C.
+    """
+    right = truth.masked_fill(labels != truth, num_classes)
+    scored = torch.where(truth == num_classes, truth, labels)
+    return count_classes(right, num_classes), count_classes(scored, num_classes)
 
 
 def _percent(value: np.floating) -> float:
