@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
-from .bilinear import band_ranges, host_taps
+from .bilinear import band_ranges
 from .tables import kept_per_shape, to_device
+from .taps import host_taps
 
 
 class _Corners(NamedTuple):

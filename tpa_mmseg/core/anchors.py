@@ -12,6 +12,7 @@ from torch import Tensor
 from .adjoint import spread_
 from .bilinear import Resized
 from .decision import PeakMap, best_class, count_labels
+from .fused import fused_anchors
 from .scores import ScoreMap
 
 # With one or two classes k/C would reach 1, which no probability exceeds.
@@ -64,16 +65,24 @@ def find_anchors(scores: ScoreMap, grid: tuple[int, int], rule: AnchorRule, seed
         rule: What an anchor is.
         seed: Decides the pixels of random anchors; give each image its own.
     """
-    weights = torch.zeros(scores.num_classes, *grid, dtype=torch.float64, device=scores.device)
-    counts = torch.zeros(scores.num_classes, dtype=torch.int64, device=scores.device)
-    for top, size, labels in _labeled_bands(scores, grid, rule, seed):
-        counts += count_labels(labels + 1, scores.num_classes + 1)[1:]
-        spread_(weights, labels, top, size)
+    plain = rule.per == 'pixel' and not rule.random
+    found = fused_anchors(scores, grid, rule.tau(scores.num_classes)) if plain else None
+    weights, counts = found or _spread_anchors(scores, grid, rule, seed)
     if rule.k_min_scope == 'image':
         few = counts < rule.k_min
         counts.masked_fill_(few, 0)
         weights.masked_fill_(few[:, None, None], 0)
     return Anchors(weights, counts)
+
+
+def _spread_anchors(scores: ScoreMap, grid: tuple[int, int], rule: AnchorRule, seed: int) -> tuple[Tensor, Tensor]:
+    """(C, h, w) float64 weights and (C,) int64 counts of the anchors, before ``k_min``."""
+    weights = torch.zeros(scores.num_classes, *grid, dtype=torch.float64, device=scores.device)
+    counts = torch.zeros(scores.num_classes, dtype=torch.int64, device=scores.device)
+    for top, size, labels in _labeled_bands(scores, grid, rule, seed):
+        counts += count_labels(labels + 1, scores.num_classes + 1)[1:]
+        spread_(weights, labels, top, size)
+    return weights, counts
 
 
 def anchor_map(scores: ScoreMap, rule: AnchorRule) -> Tensor:

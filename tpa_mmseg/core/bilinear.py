@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .row_mix import RowMix
 from .settings import positive_bytes
-from .tables import kept_per_shape, to_device
+from .taps import axis_taps, band_taps, host_taps
 
 #: Environment variable: bytes of one (C, rows, W) band of float32 on a GPU. Few large bands keep it busy.
 BAND_BYTES = 'TPA_BAND_BYTES'
@@ -41,58 +41,6 @@ def band_ranges(channels: int, size: tuple[int, int], device: torch.device) -> I
         rows = min(_MOST_ROWS, rows)
     for top in range(0, height, rows):
         yield top, min(height, top + rows)
-
-
-class Taps(NamedTuple):
-    """Which two source positions a target position mixes, along one axis of ``n`` target positions."""
-
-    low: Tensor  #: (n,) index of the first source position
-    high: Tensor  #: (n,) index of the second
-    weight: Tensor  #: (n,) float32 weight of the second; the first has ``1 - weight``
-
-
-class HostTaps(NamedTuple):
-    """The same as arrays in the memory of the host: to choose rows with, without asking a GPU."""
-
-    low: np.ndarray
-    high: np.ndarray
-    weight: np.ndarray
-
-
-@kept_per_shape(256)
-def host_taps(source: int, target: int, align_corners: bool = False) -> HostTaps:
-    """The taps that resize an axis from ``source`` to ``target`` positions, with PyTorch's own float32 rounding."""
-    # Rounded once at the end, like the fused multiply-add of PyTorch's kernels: the weights are equal bit for bit.
-    position = np.arange(target, dtype=np.float64)
-    if align_corners:
-        position = position * np.float64(np.float32((source - 1) / (target - 1) if target > 1 else 0.0))
-    else:
-        position = (position + 0.5) * np.float64(np.float32(source / target)) - 0.5
-    position = position.astype(np.float32).clip(min=0)
-    low = position.astype(np.int64).clip(max=source - 1)
-    high = (low + 1).clip(max=source - 1)
-    return HostTaps(low, high, (position - low.astype(np.float32)).clip(0, 1))
-
-
-@kept_per_shape(256)
-def axis_taps(source: int, target: int, align_corners: bool = False, device: str = 'cpu') -> Taps:
-    """The taps of :func:`host_taps` on a device."""
-    return Taps(*(to_device(table, device) for table in host_taps(source, target, align_corners)))
-
-
-class BandTaps(NamedTuple):
-    """The taps of a band of rows, counted from the first source row that it needs."""
-
-    low: Tensor  #: (rows,)
-    high: Tensor  #: (rows,)
-    weight: Tensor  #: (rows, 1) float32
-
-
-@kept_per_shape(1024)
-def band_taps(source: int, target: int, align_corners: bool, top: int, bottom: int, device: str) -> BandTaps:
-    """The taps of the rows ``top`` to ``bottom`` of an axis."""
-    low, high, weight = (table[top:bottom] for table in host_taps(source, target, align_corners))
-    return BandTaps(*(to_device(table, device) for table in (low - low[0], high - low[0], weight[:, None])))
 
 
 class RowSource(Protocol):
@@ -153,6 +101,9 @@ class Grid:
     def channels(self, first: int, last: int) -> Grid:
         return Grid(self.values[first:last])
 
+    def row_mix(self) -> RowMix:
+        return RowMix.plain(self.values.float())
+
 
 class Resized:
     """Another map seen through a bilinear resize, which is carried out only for the rows asked for.
@@ -193,6 +144,18 @@ class Resized:
     def channels(self, first: int, last: int) -> Resized | None:
         source = self.source.channels(first, last) if hasattr(self.source, 'channels') else None
         return None if source is None else Resized(source, self.size, self.align_corners)
+
+    def row_mix(self) -> RowMix | None:
+        """The map for a kernel; None where its rows are mixed more than once, or by more than bilinear weights."""
+        inner = self.source.row_mix() if hasattr(self.source, 'row_mix') else None
+        if inner is None or tuple(self.source.shape[1:]) == self.size:
+            return inner
+        if inner.index.shape[1] > 1:
+            return None
+        values = self._resize_columns(inner.values.detach()).contiguous()
+        if inner.index.shape[0] == self.size[0]:
+            return RowMix.plain(values)
+        return RowMix.resized(values, self.size[0], self.align_corners)
 
     def rows(self, top: int, bottom: int) -> Tensor:
         height = self.source.shape[1]

@@ -140,6 +140,10 @@ class Lookup:
         self.add_to(out, top, 1.0)
         return out
 
+    def scale(self, top: int, bottom: int, beta: float) -> Tensor:
+        """What turns products with the prototypes into ``beta`` times cosines: (bottom - top, W)."""
+        return beta / self.norm.rows(top, bottom).clamp_(min=_EPS)
+
     def add_to(self, log: Tensor, top: int, beta: float, first: int = 0) -> None:
         """Adds ``beta`` times the cosines of some classes to a band, in place.
 
@@ -154,7 +158,7 @@ class Lookup:
         if start == stop or beta == 0:
             return
         bottom = top + log.shape[1]
-        scale = beta / self.norm.rows(top, bottom).clamp_(min=_EPS)
+        scale = self.scale(top, bottom, beta)
         chosen = self.cosines if stop - start == len(covered) else self.cosines.channels(start, stop)
         cosines = chosen.rows(top, bottom)
         if stop - start == len(log):
@@ -179,8 +183,8 @@ class FusedScores(ScoreMap):
         self.host, self.lookup, self.fusion = host, lookup, fusion
         self.num_classes, self.size, self.channels = host.num_classes, host.size, host.channels
         self.device, self.source, self.alarms = host.device, host, host.alarms
-        adds_nothing = lookup.empty or fusion.beta == 0
-        self.rule = host.rule if fusion.decision == 'host' or adds_nothing else ARGMAX
+        self.adds_nothing = lookup.empty or fusion.beta == 0
+        self.rule = host.rule if fusion.decision == 'host' or self.adds_nothing else ARGMAX
 
     def log_and_mass(self, top: int, bottom: int, with_mass: bool) -> tuple[Tensor, Tensor | None]:
         log, mass = self.host.log_and_mass(top, bottom, with_mass)

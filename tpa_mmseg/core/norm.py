@@ -9,8 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .bilinear import band_ranges, host_taps
+from .bilinear import band_ranges
 from .tables import kept_per_shape, to_device
+from .taps import host_taps
 
 
 class UpsampledNorm:

@@ -140,11 +140,11 @@ class QueryScores(ScoreMap):
             raise ValueError(
                 f'query_to_class must give each of {self.channels} queries a class, and each class a query'
             )
-        self._one_to_one = self.query_to_class == tuple(range(self.channels))
+        self.one_to_one = self.query_to_class == tuple(range(self.channels))
 
     def log_and_mass(self, top: int, bottom: int, with_mass: bool) -> tuple[Tensor, Tensor | None]:
         queries = self.source.rows(top, bottom)
-        if self._one_to_one:
+        if self.one_to_one:
             return (queries if self._owned else queries.clone()), None
         # log p_c is the best query's score minus terms that all classes of a pixel share.
         log = best_queries(queries, self.query_to_class)

@@ -32,7 +32,7 @@ def kept_per_shape(maxsize: int) -> Callable[[Callable[_P, _T]], Callable[_P, _T
 
 def to_device(table: np.ndarray, device: str) -> Tensor:
     """A table on a device. It is a copy of its own also on the CPU."""
-    return torch.from_numpy(np.array(table)).to(device)
+    return torch.from_numpy(np.array(table, order='C')).to(device)
 
 
 def forget_tables() -> None:

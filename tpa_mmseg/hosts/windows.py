@@ -18,8 +18,9 @@ import torch.nn.functional as F
 from mmseg.structures import SegDataSample
 from torch import Tensor
 
-from ..core.bilinear import host_taps
+from ..core.row_mix import RowMix
 from ..core.tables import kept_per_shape, to_device
+from ..core.taps import host_taps
 from ..errors import TPAError
 
 
@@ -187,6 +188,14 @@ class StitchedWindows:
         part._blocks = self._blocks[first:last]
         return part
 
+    def row_mix(self) -> RowMix | None:
+        """The map for a kernel; None where there may be NaN."""
+        if self._broken is not None:
+            return None
+        with torch.autocast(self.device.type, enabled=False):
+            values = self._blocks @ _axis_on(self._across, str(self.device))
+        return RowMix(values, *_mixed_rows(self._down, str(self.device)))
+
     def rows(self, top: int, bottom: int) -> Tensor:
         """Rows ``top`` to ``bottom`` as float32 (Q, bottom - top, W)."""
         rows = self._apply(self._blocks, top, bottom)
@@ -275,6 +284,18 @@ def _band_on(axis: Axis, top: int, bottom: int, device: str) -> tuple[Tensor, Te
     # Rows far from the band have no weight in it: leave them out of the product.
     used = band.any(1).nonzero()[0]
     return to_device(band[used].T, device), None if len(used) == len(band) else to_device(used, device)
+
+
+@kept_per_shape(64)
+def _mixed_rows(axis: Axis, device: str) -> tuple[Tensor, Tensor]:
+    """(H, K) int32 patch rows that each pixel row mixes, and their float32 weights; K of the row that mixes most."""
+    matrix = _axis_matrix(*axis)
+    most = int((matrix != 0).sum(0).max())
+    # Rows with a weight come first; what is left over repeats the first one with weight zero.
+    index = np.argsort(matrix == 0, axis=0, kind='stable')[:most]
+    weight = np.take_along_axis(matrix, index, 0)
+    index = np.where(weight == 0, index[:1], index)
+    return to_device(index.T.astype(np.int32), device), to_device(weight.T, device)
 
 
 def as_map(tokens: Tensor, grid: tuple[int, int]) -> Tensor:
