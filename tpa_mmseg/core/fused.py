@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from .decision import PeakMap
+from .protocols import Added, Scores
 from .row_mix import RowMix
 from .tables import kept_per_shape, to_device
 from .taps import host_taps
-
-if TYPE_CHECKING:
-    from .decision import PeakMap
-    from .fusion import FusedScores
-    from .scores import QueryScores, ScoreMap
 
 #: Environment variable: 0 switches the kernels off.
 KERNELS = 'TPA_KERNELS'
@@ -50,7 +48,8 @@ def _rows_of_classes(classes: tuple[int, ...], num_classes: int, device: str) ->
 
 
 @lru_cache(maxsize=1)
-def _kernels() -> object | None:
+def _kernels() -> Any:
+    """The module of the kernels, None without Triton."""
     try:
         from . import kernels
     except ImportError:
@@ -58,14 +57,34 @@ def _kernels() -> object | None:
     return kernels
 
 
+@lru_cache(maxsize=16)
+def _runs_on(device: str) -> bool:
+    """Whether a kernel can be compiled for a GPU and run on it; if not, one warning says why."""
+    if _kernels() is None:
+        return False
+    try:
+        out = torch.zeros(1, device=device)
+        _kernels().probe_kernel[(1,)](out)
+        return bool(out.item() == 1)
+    except Exception as error:  # a missing compiler, driver or GPU: each raises what it likes
+        warnings.warn(
+            f'The Triton kernels do not run on {device} ({error}). PyTorch alone gives the same labels, more slowly. '
+            f'Set {KERNELS}=0 to hide this warning.',
+            stacklevel=2,
+        )
+        return False
+
+
 def usable(device: torch.device) -> bool:
     """Whether kernels run on a device: a GPU with Triton, or any device under Triton's interpreter."""
     if os.environ.get(KERNELS) == '0':
         return False
-    return (device.type == 'cuda' or os.environ.get('TRITON_INTERPRET') == '1') and _kernels() is not None
+    if os.environ.get('TRITON_INTERPRET') == '1':
+        return _kernels() is not None
+    return device.type == 'cuda' and _runs_on(str(device))
 
 
-def _query_mix(scores: ScoreMap) -> RowMix | None:
+def _query_mix(scores: Scores) -> RowMix | None:
     """The rows of a host's text queries; None where a kernel does not fit."""
     classes = getattr(scores, 'query_to_class', None)
     if classes is None or scores.rule.threshold is not None or not usable(scores.device):
@@ -86,7 +105,7 @@ class FusedReader:
         added: The setting; None for the host alone.
     """
 
-    def __init__(self, host: QueryScores, mix: RowMix, added: FusedScores | None) -> None:
+    def __init__(self, host: Scores, mix: RowMix, added: Added | None) -> None:
         self.host, self.mix, self.added = host, mix, added
         if added is not None:
             lookup, device = added.lookup, str(host.device)
@@ -95,7 +114,7 @@ class FusedReader:
             self.covered = _rows_of_classes(lookup.prototypes.classes, host.num_classes, device)
 
     @classmethod
-    def of(cls, host: ScoreMap, added: Sequence[FusedScores | None]) -> FusedReader | None:
+    def of(cls, host: Scores, added: Sequence[Added | None]) -> FusedReader | None:
         """A reader where kernels run and fit: text queries sorted by class, and at most one setting beside the host."""
         settings = [one for one in added if one is not None]
         if len(settings) > 1 or len(added) - len(settings) > 1 or any(one.adds_nothing for one in settings):
@@ -161,7 +180,7 @@ class FusedReader:
         )
 
 
-def fused_anchors(scores: ScoreMap, grid: tuple[int, int], tau: float) -> tuple[Tensor, Tensor] | None:
+def fused_anchors(scores: Scores, grid: tuple[int, int], tau: float) -> tuple[Tensor, Tensor] | None:
     """(C, h, w) float64 weights and (C,) int64 counts of pixel anchors by one kernel; None where it does not fit.
 
     Args:

@@ -1,8 +1,8 @@
 """Triton kernels: from low-resolution scores to the best class of every pixel in one launch, and to anchors in another.
 
 Compiled by Triton when they first run, for the GPU at hand. ``fused.py`` decides when they are used; the eager path
-computes the same. A program decides a tile of pixels and looks at one class after the other, so that nothing of size C x H x W
-exists. It mixes K source rows with the weights of each pixel row; columns are of full width already.
+computes the same. A program decides a tile of pixels and looks at one class after the other, so that nothing of size
+C x H x W exists. It mixes K source rows with the weights of each pixel row; columns are of full width already.
 """
 
 from __future__ import annotations
@@ -12,6 +12,12 @@ import triton.language as tl
 
 # The lowest float32: a first value that any score beats, and that leaves no NaN in a difference.
 _LOWEST = tl.constexpr(-3.4028234663852886e38)
+
+
+@triton.jit
+def probe_kernel(out):
+    """Writes a one: to see whether kernels can be compiled and run here."""
+    tl.store(out, 1.0)
 
 
 @triton.jit

@@ -33,7 +33,7 @@ class ScoreMap:
         rule: The host's own decision rule.
         channels: Number of channels that are upsampled (text queries may outnumber classes).
         source: The map that bands are made from.
-        alarms: Checks of the scores that were not read yet; whoever has used the scores reads them.
+        alarms: Checks of the scores that were not read yet. They are read once the scores have been used.
     """
 
     num_classes: int

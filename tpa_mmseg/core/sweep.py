@@ -4,36 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from .decision import DecisionRule, Peak, PeakMap, count_labels
 from .fused import FusedReader
-
-if TYPE_CHECKING:
-    from .scores import ScoreMap
+from .protocols import Added, Scores
 
 _T = TypeVar('_T')
 
 
-class Added(Protocol):
-    """Scores that are a host's with something added."""
-
-    rule: DecisionRule
-
-    def add_to(self, log: Tensor, top: int, first: int) -> None:
-        """Adds to a band of the host's log-probabilities in place.
-
-        Args:
-            log: (C', rows, W) of the classes from ``first`` on.
-            top: The band's first row.
-            first: The first class.
-        """
-
-
-def sweep_labels(host: ScoreMap, added: Sequence[Added | None], dtype: torch.dtype) -> list[Tensor]:
+def sweep_labels(host: Scores, added: Sequence[Added | None], dtype: torch.dtype) -> list[Tensor]:
     """(H, W) labels of each of ``added``, by its rule; None stands for the host alone.
 
     Where a rule strikes out classes that win few pixels, the bands that they won are read a second time. A CPU reads
@@ -101,7 +84,7 @@ def _hit(sweeps: Sequence[_LabelSweep], top: int, bottom: int) -> bool:
 
 
 def _read(
-    parts: Sequence[tuple[int, ScoreMap]],
+    parts: Sequence[tuple[int, Scores]],
     take: Callable[[int, int, Tensor, Tensor | None], None],
     with_mass: bool = False,
     wanted: Callable[[int, int], bool] = lambda top, bottom: True,
@@ -132,7 +115,7 @@ def _each(
 class _LabelSweep:
     """The labels of one setting: collects the best classes and applies a decision rule to ``softmax(log) * mass``."""
 
-    def __init__(self, scores: ScoreMap, rule: DecisionRule, dtype: torch.dtype, keep_best: bool) -> None:
+    def __init__(self, scores: Scores, rule: DecisionRule, dtype: torch.dtype, keep_best: bool) -> None:
         self.rule, self.scores = rule, scores
         keep_best |= rule.area_thd is not None
         self.peaks = PeakMap(scores.size, scores.device, dtype, keep_best, rule.reads_scores)
@@ -189,7 +172,7 @@ class _LabelSweep:
 class _MassMap:
     """The mass of every pixel: the sum of the host's class scores before they were normalized."""
 
-    def __init__(self, host: ScoreMap, in_parts: bool) -> None:
+    def __init__(self, host: Scores, in_parts: bool) -> None:
         self.host, self.in_parts = host, in_parts
         self.map: Tensor | None = None  #: (H, W), None for one
         self._peaks: PeakMap | None = None

@@ -20,9 +20,12 @@ class CLIPEncoder(Encoder):
         position: Rule that resizes the position table to the image's grid, a key of
             :data:`~tpa_mmseg.layers.position.RULES`.
         short_side: As in :class:`Encoder`.
+        max_tokens: As in :class:`Encoder`.
     """
 
-    def __init__(self, clip: dict, position: str = 'dino', short_side: int | None = None) -> None:
+    def __init__(
+        self, clip: dict, position: str = 'dino', short_side: int | None = None, max_tokens: int | None = None
+    ) -> None:
         source = CLIPSpec.of(clip)
         tower = source.tower(position)
         super().__init__(
@@ -32,6 +35,7 @@ class CLIPEncoder(Encoder):
             mean=source.mean,
             std=source.std,
             short_side=short_side,
+            max_tokens=max_tokens,
             precision=source.precision,
         )
         self.model = {'model': source.name, 'config': json.loads(json.dumps(source.config)), 'position': position}

@@ -39,6 +39,7 @@ class TimmEncoder(Encoder):
             weights, or ImageNet's for a dict.
         std: The same for the standard deviation.
         short_side: As in :class:`Encoder`.
+        max_tokens: As in :class:`Encoder`.
         precision: As in :class:`Encoder`.
     """
 
@@ -50,6 +51,7 @@ class TimmEncoder(Encoder):
         mean: Sequence[float] | None = None,
         std: Sequence[float] | None = None,
         short_side: int | None = None,
+        max_tokens: int | None = None,
         precision: str = 'float32',
     ) -> None:
         if position not in ('auto', *RULES):
@@ -64,6 +66,7 @@ class TimmEncoder(Encoder):
             mean=mean or statistics.get('mean', IMAGENET_DEFAULT_MEAN),
             std=std or statistics.get('std', IMAGENET_DEFAULT_STD),
             short_side=short_side,
+            max_tokens=max_tokens,
             precision=precision,
         )
         # From a config file a dict comes as mmengine's own kind of dict; a fingerprint is plain JSON.

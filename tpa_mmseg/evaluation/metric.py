@@ -88,7 +88,7 @@ class HostTPAMetric(BaseMetric):
             self.results.append(record)
 
     def evaluate(self, size: int) -> dict:
-        """Brings the counts of all images to the CPU, in one copy, and scores them. Args: size: of the dataset."""
+        """Copies the counts of all images to the CPU at once, and scores them. Args: size: of the dataset."""
         self._alarms.check()
         _to_cpu(self.results)
         return super().evaluate(size)
