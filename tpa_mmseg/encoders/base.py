@@ -6,9 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..core.tables import kept_per_shape, to_device
 from ..errors import TPAError
 from ..layers.precision import PRECISIONS, autocast_to
 from ..layers.resize import nearest_multiple, resize
@@ -44,9 +46,15 @@ class PixelNormalization:
 
     def undo(self, images: Tensor) -> Tensor:
         """Returns (..., 3, H, W) images as float32 RGB in 0 to 1."""
-        mean, std = (images.new_tensor(values, dtype=torch.float32).view(-1, 1, 1) for values in (self.mean, self.std))
+        mean, std = (_per_channel(values, str(images.device)) for values in (self.mean, self.std))
         pixels = (images.float() * std + mean) / 255
         return pixels if self.rgb else pixels.flip(-3)
+
+
+@kept_per_shape(64)
+def _per_channel(values: tuple[float, ...], device: str) -> Tensor:
+    """(n, 1, 1) float32 statistics on a device."""
+    return to_device(np.array(values, np.float32)[:, None, None], device)
 
 
 class Encoder(nn.Module, ABC):

@@ -72,8 +72,9 @@ class TimmEncoder(Encoder):
         # From a config file a dict comes as mmengine's own kind of dict; a fingerprint is plain JSON.
         self.model = name or json.loads(json.dumps(model, default=str))
         self.fixed_size = tuple(network.patch_embed.img_size) if isinstance(network, VisionTransformerSAM) else None
-        if self.fixed_size and short_side:
-            raise TPAError(f'{name or "SAM"} has a fixed input size, {self.fixed_size}: remove encoder.short_side.')
+        for option, value in (('short_side', short_side), ('max_tokens', max_tokens)):
+            if self.fixed_size and value:
+                raise TPAError(f'{name or "SAM"} has a fixed input size, {self.fixed_size}: remove encoder.{option}.')
         self.position = self._position_rule(position, name)
 
     def _position_rule(self, position: str, name: str | None) -> str:

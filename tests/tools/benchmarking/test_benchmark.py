@@ -1,4 +1,4 @@
-"""The benchmark compares like with like, measures what it says, and writes the keys that docs/benchmark.md names."""
+"""The benchmark compares like with like, measures what it says, and writes the keys that docs/performance.md names."""
 
 from __future__ import annotations
 
