@@ -2,7 +2,7 @@
 """Measures what the way we compute saves, as ratios in one run.
 
 Times are medians of interleaved repetitions after a warm-up, in a fresh process per case. Peak memory is that of a
-fresh process per figure, above what it holds once its inputs are made (see docs/benchmark.md).
+fresh process per figure, above what it holds once its inputs are made (see docs/performance.md).
 """
 
 from __future__ import annotations

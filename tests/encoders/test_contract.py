@@ -131,6 +131,20 @@ def test_short_side_keeps_the_aspect_ratio():
     assert encoder(torch.rand(3, 100, 200), PLAIN).shape == (16, 4, 8)
 
 
+@pytest.mark.parametrize('size', [(560, 1120), (1120, 560), (1008, 14), (300, 301)])
+@pytest.mark.parametrize('most', [1, 7, 768])
+def test_max_tokens_bounds_the_patches_of_an_image_and_nothing_else(size, most):
+    bounded, free = (TimmEncoder(VIT, pretrained=False, max_tokens=tokens) for tokens in (most, None))
+    height, width = bounded.input_size(*size)
+    patches = (height // bounded.patch) * (width // bounded.patch)
+    assert 1 <= patches <= most and height % bounded.patch == width % bounded.patch == 0
+    rows, columns = (side // free.patch for side in free.input_size(*size))
+    if rows * columns <= most:
+        assert (height, width) == free.input_size(*size)
+    elif most == 768:
+        assert patches > 0.85 * most
+
+
 def test_sam_stretches_every_image_to_its_one_size():
     encoder = TimmEncoder(SAM, pretrained=False)
     images = torch.randn(2, 3, 33, 90)
@@ -158,7 +172,8 @@ def test_equal_encoders_have_equal_fingerprints_that_survive_json(tmp_path):
 
 
 @pytest.mark.parametrize(
-    'change', [{'short_side': 98}, {'position': 'dino'}, {'precision': 'bfloat16'}, {'mean': [0.5, 0.5, 0.5]}]
+    'change',
+    [{'short_side': 98}, {'max_tokens': 9}, {'position': 'dino'}, {'precision': 'bfloat16'}, {'mean': [0.5, 0.5, 0.5]}],
 )
 def test_every_setting_that_changes_numbers_changes_the_fingerprint(change):
     encoder = TimmEncoder(VIT, pretrained=False)
@@ -186,6 +201,7 @@ def test_an_encoder_is_built_from_a_config():
         ({'precision': 'half'}, 'float32, float16, bfloat16'),
         ({'position': 'bicubic'}, 'auto, dino, size, timm'),
         ({'short_side': 0}, 'short_side'),
+        ({'max_tokens': 0}, 'max_tokens'),
         ({'model': SAM, 'short_side': 448}, 'remove encoder.short_side'),
         ({'model': EVA, 'position': 'dino'}, 'no position table'),
     ],

@@ -106,6 +106,9 @@ def plain_labels(inputs: Inputs) -> Tensor:
 COCO_STUFF = Problem((480, 640), (30, 40), (24, 32), 171)
 ADE20K = Problem((1200, 1800), (75, 112), (32, 48), 150)
 VOC = Problem((480, 640), (30, 40), (24, 32), 21)
+LARGE = Problem((512, 683), (32, 43), (24, 32), 1000)
+# A smaller image: the reference holds two maps of C x H x W floats.
+LARGER = Problem((256, 342), (16, 22), (12, 16), 3000)
 TINY = Problem((48, 64), (3, 4), (4, 5), 7, 16)
 
 
@@ -135,4 +138,6 @@ def core_cases(quick: bool = False) -> list[Case]:
         case('decode_coco_stuff', decoding, plain, COCO_STUFF, both_labels, plain_labels, **targets),
         case('decode_ade20k', decoding, plain, ADE20K, both_labels, plain_labels, **targets),
         case('decode_voc', decoding, plain, VOC, both_labels, plain_labels, **targets),
+        case('decode_1000', decoding, plain, LARGE, both_labels, plain_labels, **targets),
+        case('decode_3000', decoding, plain, LARGER, both_labels, plain_labels, **targets),
     ]

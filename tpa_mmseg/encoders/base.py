@@ -6,9 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..core.tables import kept_per_shape, to_device
 from ..errors import TPAError
 from ..layers.precision import PRECISIONS, autocast_to
 from ..layers.resize import nearest_multiple, resize
@@ -44,9 +46,15 @@ class PixelNormalization:
 
     def undo(self, images: Tensor) -> Tensor:
         """Returns (..., 3, H, W) images as float32 RGB in 0 to 1."""
-        mean, std = (images.new_tensor(values, dtype=torch.float32).view(-1, 1, 1) for values in (self.mean, self.std))
+        mean, std = (_per_channel(values, str(images.device)) for values in (self.mean, self.std))
         pixels = (images.float() * std + mean) / 255
         return pixels if self.rgb else pixels.flip(-3)
+
+
+@kept_per_shape(64)
+def _per_channel(values: tuple[float, ...], device: str) -> Tensor:
+    """(n, 1, 1) float32 statistics on a device."""
+    return to_device(np.array(values, np.float32)[:, None, None], device)
 
 
 class Encoder(nn.Module, ABC):
@@ -60,6 +68,8 @@ class Encoder(nn.Module, ABC):
         std: The same for the standard deviation.
         short_side: Resize images so that their short side has about this many pixels, instead of taking them at the
             size of the host's pipeline. The aspect ratio is kept.
+        max_tokens: Shrink images that would have more patches than this. The time of attention grows with the square
+            of their number; fewer patches mean coarser features. Default: any number.
         precision: ``'float32'``, or ``'float16'`` or ``'bfloat16'`` through autocast.
 
     Attributes:
@@ -77,6 +87,7 @@ class Encoder(nn.Module, ABC):
         mean: Sequence[float],
         std: Sequence[float],
         short_side: int | None = None,
+        max_tokens: int | None = None,
         precision: str = 'float32',
     ) -> None:
         super().__init__()
@@ -84,10 +95,13 @@ class Encoder(nn.Module, ABC):
             raise TPAError(f'encoder.precision must be one of {", ".join(PRECISIONS)}, not {precision!r}.')
         if short_side is not None and short_side < 1:
             raise TPAError(f'encoder.short_side must be a positive number of pixels or None, not {short_side!r}.')
+        if max_tokens is not None and max_tokens < 1:
+            raise TPAError(f'encoder.max_tokens must be a positive number of patches or None, not {max_tokens!r}.')
         self.network = network.requires_grad_(False)
         self.dim = int(dim)
         self.patch = int(patch)
         self.short_side = short_side
+        self.max_tokens = max_tokens
         self.precision = precision
         self.register_buffer('mean', torch.tensor(mean).view(3, 1, 1), persistent=False)
         self.register_buffer('std', torch.tensor(std).view(3, 1, 1), persistent=False)
@@ -133,13 +147,21 @@ class Encoder(nn.Module, ABC):
         """Height and width of the network's input for an image of that size."""
         short = min(height, width)
         height, width = (side * (self.short_side or short) / short for side in (height, width))
-        return nearest_multiple(height, self.patch), nearest_multiple(width, self.patch)
+        rows, columns = (nearest_multiple(side, self.patch) // self.patch for side in (height, width))
+        if self.max_tokens is not None and rows * columns > self.max_tokens:
+            # Rounded down, and at least one patch in each direction.
+            shrink = (self.max_tokens * self.patch**2 / (height * width)) ** 0.5
+            rows = min(max(1, int(height * shrink / self.patch)), self.max_tokens)
+            columns = min(max(1, int(width * shrink / self.patch)), self.max_tokens // rows)
+        return rows * self.patch, columns * self.patch
 
     def fingerprint(self) -> dict:
         """Identifies the encoder: its weights and all options that change its features, in the types of JSON."""
+        bounded = {} if self.max_tokens is None else {'max_tokens': self.max_tokens}
         return {
             'type': type(self).__name__,
             'short_side': self.short_side,
+            **bounded,
             'mean': [round(value, 6) for value in self.mean.flatten().tolist()],
             'std': [round(value, 6) for value in self.std.flatten().tolist()],
             'precision': self.precision,

@@ -23,6 +23,7 @@ class CLIPEncoder(Encoder):
         position: Rule that resizes the position table to the image's grid, a key of
             :data:`~tpa_mmseg.layers.position.RULES`.
         short_side: As in :class:`Encoder`.
+        max_tokens: As in :class:`Encoder`.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class CLIPEncoder(Encoder):
         clip: Annotated[dict, CLIPSpec],
         position: Annotated[str, Choice(RULES)] = 'dino',
         short_side: AtLeastOne | None = None,
+        max_tokens: AtLeastOne | None = None,
     ) -> None:
         source = CLIPSpec.of(clip)
         tower = source.tower(position)
@@ -40,6 +42,7 @@ class CLIPEncoder(Encoder):
             mean=source.mean,
             std=source.std,
             short_side=short_side,
+            max_tokens=max_tokens,
             precision=source.precision,
         )
         self.model = {'model': source.name, 'config': json.loads(json.dumps(source.config)), 'position': position}

@@ -42,6 +42,7 @@ class TimmEncoder(Encoder):
             weights, or ImageNet's for a dict.
         std: The same for the standard deviation.
         short_side: As in :class:`Encoder`.
+        max_tokens: As in :class:`Encoder`.
         precision: As in :class:`Encoder`.
     """
 
@@ -53,6 +54,7 @@ class TimmEncoder(Encoder):
         mean: Sequence[float] | None = None,
         std: Sequence[float] | None = None,
         short_side: AtLeastOne | None = None,
+        max_tokens: AtLeastOne | None = None,
         precision: Annotated[str, Choice(PRECISIONS)] = 'float32',
     ) -> None:
         if position not in ('auto', *RULES):
@@ -67,13 +69,15 @@ class TimmEncoder(Encoder):
             mean=mean or statistics.get('mean', IMAGENET_DEFAULT_MEAN),
             std=std or statistics.get('std', IMAGENET_DEFAULT_STD),
             short_side=short_side,
+            max_tokens=max_tokens,
             precision=precision,
         )
         # From a config file a dict comes as mmengine's own kind of dict; a fingerprint is plain JSON.
         self.model = name or json.loads(json.dumps(model, default=str))
         self.fixed_size = tuple(network.patch_embed.img_size) if isinstance(network, VisionTransformerSAM) else None
-        if self.fixed_size and short_side:
-            raise TPAError(f'{name or "SAM"} has a fixed input size, {self.fixed_size}: remove encoder.short_side.')
+        for option, value in (('short_side', short_side), ('max_tokens', max_tokens)):
+            if self.fixed_size and value:
+                raise TPAError(f'{name or "SAM"} has a fixed input size, {self.fixed_size}: remove encoder.{option}.')
         self.position = self._position_rule(position, name)
 
     def _position_rule(self, position: str, name: str | None) -> str:

@@ -14,7 +14,18 @@ from mmseg.registry import MODELS
 from mmseg.structures import SegDataSample
 from torch import Tensor, nn
 
-from ..core import ENCODER, Adapter, AnchorRule, Evidence, EvidenceCache, Fusion, PrototypeBank, Prototypes, decide
+from ..core import (
+    ENCODER,
+    Adapter,
+    AnchorRule,
+    Evidence,
+    EvidenceCache,
+    Fusion,
+    PrototypeBank,
+    Prototypes,
+    decide,
+    label_type,
+)
 from ..core.bank_file import check_fingerprint
 from ..encoders import Encoder, PixelNormalization
 from ..errors import TPAError
@@ -79,6 +90,7 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
         self.bank: PrototypeBank | None = None
         self.bank_file = None if bank is None else Path(bank)
         self._prototypes: Prototypes | None = None
+        self._normalized: tuple[nn.Module, PixelNormalization] | None = None
         self._cache = EvidenceCache(evidence_cache if self.host.images_are_independent else 0)
         self.requires_grad_(False)
         self.eval()
@@ -119,12 +131,17 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
         if all(evidence is not None and evidence.features.keys() >= set(encoders) for evidence in kept):
             return kept
         chosen = {name: self.encoders[name] for name in encoders}
-        normalization = PixelNormalization.of(self.data_preprocessor)
-        gathered = gather_evidence(self.host, chosen, normalization, inputs, data_samples)
+        gathered = gather_evidence(self.host, chosen, self._normalization(), inputs, data_samples)
         for key, evidence in zip(keys, gathered, strict=True):
             if keep and key is not None:
                 self._cache.put(key, evidence)
         return gathered
+
+    def _normalization(self) -> PixelNormalization:
+        """What the data preprocessor does to pixels; read from its buffers once, because that waits for a GPU."""
+        if self._normalized is None or self._normalized[0] is not self.data_preprocessor:
+            self._normalized = self.data_preprocessor, PixelNormalization.of(self.data_preprocessor)
+        return self._normalized[1]
 
     def look(
         self, data: dict, encoders: Collection[str] = (ENCODER,), keep: bool = False
@@ -146,7 +163,7 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
         samples = [SegDataSample() for _ in inputs] if data_samples is None else list(data_samples)
         gathered = self.evidence(inputs, data_samples, [adapter.encoder for adapter in adapters])
         for evidence, sample in zip(gathered, samples, strict=True):
-            host, adapted = decide(evidence, adapters)
+            host, adapted = decide(evidence, adapters, label_type(self.num_classes))
             sample.host_sem_seg = PixelData(data=host[None])
             sample.pred_sem_seg = PixelData(data=(adapted[0] if adapted else host)[None])
             if self.return_scores:
