@@ -113,7 +113,7 @@ def unread_key(key: str, cfg: Mapping) -> str | None:
 def _top_problems(cfg: Mapping) -> Iterator[str]:
     """Keys at the top that look like one that a test reads. Others are variables of the config's own."""
     for key in cfg:
-        near = difflib.get_close_matches(key, _TOP, n=1, cutoff=0.87)
+        near = difflib.get_close_matches(key, _TOP, n=1, cutoff=0.92)
         if key not in _TOP and near:
             yield f'{key} is not read by a test. Did you mean {near[0]}?'
     top = options_of_class(run_options).known
@@ -168,7 +168,7 @@ class _Kinds:
         return _EXTRA.get(_key(place), ())
 
     def part(self, kind: Callable, key: str) -> Callable | None:
-        if key == 'test_cfg' and isinstance(kind, type) and issubclass(kind, EncoderDecoder):
+        if key == 'test_cfg' and kind is EncoderDecoder:  # others have more options
             return inference_options
         if key == 'data_prefix' and isinstance(kind, type) and issubclass(kind, BaseSegDataset):
             default = options_of_class(kind).known[key].default
