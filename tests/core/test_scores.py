@@ -11,7 +11,7 @@ from tpa_tools.benchmarking import direct
 
 from tests.core.cases import RULES, SHAPES, few, random_scores
 from tpa_mmseg.core import ClassProbabilities, DecisionRule, QueryScores, Resized
-from tpa_mmseg.core.scores import best_class
+from tpa_mmseg.core.decision import best_class
 
 #: Which class each of eight queries belongs to.
 SYNONYMS = {

@@ -11,7 +11,7 @@ from mmseg.registry import MODELS
 from mmseg.structures import SegDataSample
 
 from tests.helpers.zoo import NUM_CLASSES, ZOO, clip_options, images
-from tpa_mmseg.core import FusedScores, Fusion, Lookup, Prototypes, ScoreMap
+from tpa_mmseg.core import FusedScores, Fusion, Lookup, Prototypes, ScoreMap, label_type
 from tpa_mmseg.encoders.clip_encoder import CLIPEncoder
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.hosts import Host
@@ -91,7 +91,7 @@ def test_predict_labels_every_pixel_of_the_original_image(build: Build) -> None:
     host, inputs = build(return_scores=True), images(*SIZES)
     results = host.predict(inputs, samples(*SIZES[::-1]))
     for scores, result, size in zip(maps(host, inputs, samples(*SIZES[::-1])), results, SIZES[::-1], strict=True):
-        assert result.pred_sem_seg.data.dtype == torch.int64
+        assert result.pred_sem_seg.data.dtype == label_type(host.num_classes)
         assert torch.equal(result.pred_sem_seg.data[0], scores.labels())
         assert result.seg_logits.data.shape == (NUM_CLASSES, *size)
     assert 'seg_logits' not in build().predict(inputs)[0]

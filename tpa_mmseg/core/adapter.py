@@ -13,7 +13,7 @@ from .anchors import AnchorRule
 from .bank import PrototypeBank
 from .evidence import ENCODER, Evidence
 from .fusion import FusedScores, Fusion, Lookup, Prototypes
-from .scores import LabelSweep
+from .sweep import sweep_labels
 
 
 @dataclass(frozen=True)
@@ -58,23 +58,11 @@ def decide(evidence: Evidence, adapters: Sequence[Adapter] = (), dtype: torch.dt
         evidence: Scores and features of the image.
         adapters: Any number of settings.
         dtype: Integer type of the labels; uint8 takes an eighth of the memory.
+
+    Raises:
+        TPAError: An alarm of the evidence, after the last kernel.
     """
-    host = evidence.scores
     fused = [adapter.fuse(evidence) for adapter in adapters]
-    sweeps = [LabelSweep(scores.rule, scores, dtype) for scores in (host, *fused)]
-    with_mass = any(sweep.needs_mass for sweep in sweeps)
-
-    def take(top: int, bottom: int) -> None:
-        log, mass = host.log_and_mass(top, bottom, with_mass)
-        sweeps[0].take(top, log, mass)
-        for number, (scores, sweep) in enumerate(zip(fused, sweeps[1:], strict=True), start=1):
-            # The last one needs no copy: nothing reads the host's own band after it.
-            band = log if number == len(fused) else log.clone()
-            scores.lookup.add_to(band, top, bottom, scores.fusion.beta)
-            sweep.take(top, band, mass)
-
-    # A call per band, so that each is freed before the next one is made.
-    for top, bottom in host.ranges():
-        take(top, bottom)
-    own, *adapted = (sweep.labels() for sweep in sweeps)
+    own, *adapted = sweep_labels(evidence.scores, [None, *fused], dtype)
+    evidence.alarms.check()
     return Labels(own, tuple(adapted))

@@ -9,8 +9,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .bilinear import Resized, spread_
-from .scores import ScoreMap, best_class
+from .adjoint import spread_
+from .bilinear import Resized
+from .decision import PeakMap, best_class, count_labels
+from .fused import fused_anchors
+from .scores import ScoreMap
 
 # With one or two classes k/C would reach 1, which no probability exceeds.
 _HIGHEST_TAU = 0.9
@@ -62,11 +65,9 @@ def find_anchors(scores: ScoreMap, grid: tuple[int, int], rule: AnchorRule, seed
         rule: What an anchor is.
         seed: Decides the pixels of random anchors; give each image its own.
     """
-    weights = torch.zeros(scores.num_classes, *grid, dtype=torch.float64, device=scores.device)
-    counts = torch.zeros(scores.num_classes, dtype=torch.int64, device=scores.device)
-    for top, size, labels in _labeled_bands(scores, grid, rule, seed):
-        counts += torch.bincount(labels.flatten() + 1, minlength=scores.num_classes + 1)[1:]
-        spread_(weights, labels, top, size)
+    plain = rule.per == 'pixel' and not rule.random
+    found = fused_anchors(scores, grid, rule.tau(scores.num_classes)) if plain else None
+    weights, counts = found or _spread_anchors(scores, grid, rule, seed)
     if rule.k_min_scope == 'image':
         few = counts < rule.k_min
         counts.masked_fill_(few, 0)
@@ -74,12 +75,20 @@ def find_anchors(scores: ScoreMap, grid: tuple[int, int], rule: AnchorRule, seed
     return Anchors(weights, counts)
 
 
+def _spread_anchors(scores: ScoreMap, grid: tuple[int, int], rule: AnchorRule, seed: int) -> tuple[Tensor, Tensor]:
+    """(C, h, w) float64 weights and (C,) int64 counts of the anchors, before ``k_min``."""
+    weights = torch.zeros(scores.num_classes, *grid, dtype=torch.float64, device=scores.device)
+    counts = torch.zeros(scores.num_classes, dtype=torch.int64, device=scores.device)
+    for top, size, labels in _labeled_bands(scores, grid, rule, seed):
+        counts += count_labels(labels + 1, scores.num_classes + 1)[1:]
+        spread_(weights, labels, top, size)
+    return weights, counts
+
+
 def anchor_map(scores: ScoreMap, rule: AnchorRule) -> Tensor:
     """(H, W) class of every anchor pixel, -1 elsewhere, before ``k_min``: for pictures and statistics."""
-    labels = torch.empty(scores.size, dtype=torch.int64, device=scores.device)
-    for top, bottom in scores.ranges():
-        labels[top:bottom] = _band_labels(scores, top, bottom, rule)
-    return labels
+    bands = [labels for _, labels in _anchor_bands(scores, rule)]
+    return bands[0] if len(bands) == 1 else torch.cat(bands)
 
 
 def _labeled_bands(
@@ -91,18 +100,28 @@ def _labeled_bands(
     elif rule.random:
         size, labels = scores.size, anchor_map(scores, rule)
     else:
-        for top, bottom in scores.ranges():
-            yield top, scores.size, _band_labels(scores, top, bottom, rule)
+        for top, labels in _anchor_bands(scores, rule):
+            yield top, scores.size, labels
         return
     yield 0, size, _shuffle(labels, seed) if rule.random else labels
 
 
-def _band_labels(scores: ScoreMap, top: int, bottom: int, rule: AnchorRule) -> Tensor:
-    """(rows, W) anchor classes of a band, -1 elsewhere."""
-    log = scores.log_band(top, bottom)
-    best, label = best_class(log)
-    probability = log.sub_(best).exp_().sum(0).reciprocal_()
-    return _confident(probability, label, rule.tau(scores.num_classes))
+def _anchor_bands(scores: ScoreMap, rule: AnchorRule) -> Iterator[tuple[int, Tensor]]:
+    """First row and (rows, W) int64 anchor classes of each band, -1 elsewhere."""
+    tau = rule.tau(scores.num_classes)
+    parts = list(scores.parts())
+    if len(parts) == 1:
+        for top, bottom in scores.ranges():
+            log = scores.log_band(top, bottom)
+            best, label = best_class(log)
+            yield top, _confident(log.sub_(best).exp_().sum(0).reciprocal_(), label, tau)
+        return
+    peaks = PeakMap(scores.size, scores.device, torch.int64, keep_best=True, with_total=True)
+    for first, part in parts:
+        for top, bottom in part.ranges():
+            peaks.take(top, part.log_band(top, bottom), first)
+        part.release()
+    yield 0, _confident(peaks.total.reciprocal_(), peaks.label, tau)
 
 
 class _Probabilities:

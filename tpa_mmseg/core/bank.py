@@ -86,12 +86,14 @@ class PrototypeBank:
     def add(self, evidence: Evidence) -> Tensor:
         """Add one image. Returns the (C,) number of anchors that it contributed."""
         phi = evidence.features[self.encoder]
-        if not torch.isfinite(phi).all():
-            raise TPAError(
-                f'The features of {evidence.name or "an image"} contain NaN or infinity, which would spoil the whole '
-                'bank: check the weights and the precision of the encoder.'
-            )
-        return self.update(evidence.scores, phi, evidence.seed)
+        evidence.alarms.add(
+            torch.isfinite(phi).all().logical_not(),
+            f'The features of {evidence.name or "an image"} contain NaN or infinity, which would spoil the whole '
+            'bank: check the weights and the precision of the encoder.',
+        )
+        sums, counts = self.contribution(evidence.scores, phi, evidence.seed)
+        evidence.alarms.check()
+        return self._take(sums, counts)
 
     def update(self, scores: ScoreMap, phi: Tensor, seed: int = 0) -> Tensor:
         """Add one image by its parts; :meth:`add` takes them from its evidence.
@@ -104,16 +106,28 @@ class PrototypeBank:
         Returns:
             (C,) int64 number of anchors that the image contributed.
         """
+        return self._take(*self.contribution(scores, phi, seed))
+
+    def contribution(self, scores: ScoreMap, phi: Tensor, seed: int = 0) -> tuple[Tensor, Tensor]:
+        """(C, D) float64 sums and (C,) int64 counts that an image would add. Args: as for :meth:`update`."""
         if phi.shape[0] != self.dim or scores.num_classes != self.num_classes:
             raise ValueError(
                 f'a bank of {self.num_classes} classes x {self.dim} features was given '
                 f'{scores.num_classes} classes x {phi.shape[0]} features'
             )
         weights, counts = find_anchors(scores, tuple(phi.shape[1:]), self.rule, seed)
+        weights, phi = weights.flatten(1), phi.detach().to(weights.device).flatten(1).T.double()
+        if weights.device.type != 'cpu':
+            # To leave out the classes without anchors would mean to wait for the GPU.
+            return weights @ phi, counts
         present = counts.nonzero()[:, 0]
-        sums = weights[present].flatten(1) @ phi.detach().to(weights.device).flatten(1).T.double()
+        sums = weights.new_zeros(self.num_classes, self.dim)
+        sums[present] = weights[present] @ phi
+        return sums, counts
+
+    def _take(self, sums: Tensor, counts: Tensor) -> Tensor:
         # New tensors, because those of a bank made in inference mode cannot be changed outside it.
-        self.sums = self.sums.index_add(0, present.to(self.sums.device), sums.to(self.sums.device))
+        self.sums = self.sums + sums.to(self.sums.device)
         self.counts = self.counts + counts.to(self.counts.device)
         self.images += 1
         return counts

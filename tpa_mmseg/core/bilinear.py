@@ -1,4 +1,4 @@
-"""The algebra of bilinear resizing: a band of it, its adjoint, and the norm of a resized feature.
+"""The algebra of bilinear resizing, in bands of rows. Its adjoint is in adjoint.py, the norm it leaves in norm.py.
 
 Resizing is linear, so no feature map ever has to exist at full size. ``F.interpolate(mode='bilinear')`` is the
 definition; everything here computes the same numbers in bands of rows.
@@ -7,52 +7,40 @@ definition; everything here computes the same numbers in bands of rows.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import groupby
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-# Elements of one (C, rows, W) band: what stays in a CPU's cache, and what keeps a GPU busy.
-_BAND_ELEMENTS = {'cpu': 3 << 19, 'cuda': 1 << 24}
+from .row_mix import RowMix
+from .settings import positive_bytes
+from .taps import axis_taps, band_taps, host_taps
+
+#: Environment variable: bytes of one (C, rows, W) band of float32 on a GPU. Few large bands keep it busy.
+BAND_BYTES = 'TPA_BAND_BYTES'
+_DEFAULT_BAND_BYTES = 128 << 20
+# Elements of a band where it should stay in the cache, and the most rows that do.
+_BAND_ELEMENTS = {'cpu': 3 << 19}
+_MOST_ROWS = 64
+
+
+def band_elements(device: torch.device) -> int:
+    """Elements of a (C, rows, W) band on a device: what a CPU's cache or a GPU's memory budget holds."""
+    if device.type in _BAND_ELEMENTS:
+        return _BAND_ELEMENTS[device.type]
+    return positive_bytes(BAND_BYTES, _DEFAULT_BAND_BYTES) // 4
 
 
 def band_ranges(channels: int, size: tuple[int, int], device: torch.device) -> Iterator[tuple[int, int]]:
     """Cuts the rows of a (channels, H, W) map into bands: (top, bottom) pairs."""
     height, width = size
-    rows = max(1, min(64, _BAND_ELEMENTS.get(device.type, 1 << 24) // max(1, channels * width)))
+    rows = max(1, band_elements(device) // max(1, channels * width))
+    if device.type in _BAND_ELEMENTS:
+        rows = min(_MOST_ROWS, rows)
     for top in range(0, height, rows):
         yield top, min(height, top + rows)
-
-
-class Taps(NamedTuple):
-    """Which two source positions a target position mixes, along one axis of ``n`` target positions."""
-
-    low: Tensor  #: (n,) index of the first source position
-    high: Tensor  #: (n,) index of the second
-    weight: Tensor  #: (n,) float32 weight of the second; the first has ``1 - weight``
-
-
-@lru_cache(maxsize=256)
-def axis_taps(source: int, target: int, align_corners: bool = False, device: str = 'cpu') -> Taps:
-    """The taps that resize an axis from ``source`` to ``target`` positions, with PyTorch's own float32 rounding."""
-    # Rounded once at the end, like the fused multiply-add of PyTorch's kernels: the weights are equal bit for bit.
-    position = torch.arange(target, dtype=torch.float64, device='cpu')
-    if align_corners:
-        position = position * _float32((source - 1) / (target - 1) if target > 1 else 0.0)
-    else:
-        position = (position + 0.5) * _float32(source / target) - 0.5
-    position = position.float().clamp_(min=0)
-    low = position.long().clamp_(max=source - 1)
-    high = (low + 1).clamp_(max=source - 1)
-    weight = (position - low).clamp_(0, 1)
-    return Taps(low.to(device), high.to(device), weight.to(device))
-
-
-def _float32(value: float) -> float:
-    return torch.tensor(value, dtype=torch.float32, device='cpu').item()
 
 
 class RowSource(Protocol):
@@ -73,6 +61,13 @@ class RowSource(Protocol):
 
     def release(self) -> None:
         """Free what can be computed again without a network."""
+
+    @property
+    def most_channels(self) -> int | None:
+        """How many channels may be read within the memory that the map may take; None for any number."""
+
+    def channels(self, first: int, last: int) -> RowSource | None:
+        """The map of the channels ``first`` to ``last``; None for a map whose channels depend on each other."""
 
 
 class Grid:
@@ -98,6 +93,16 @@ class Grid:
 
     def release(self) -> None:
         pass
+
+    @property
+    def most_channels(self) -> None:
+        return None
+
+    def channels(self, first: int, last: int) -> Grid:
+        return Grid(self.values[first:last])
+
+    def row_mix(self) -> RowMix:
+        return RowMix.plain(self.values.float())
 
 
 class Resized:
@@ -131,11 +136,34 @@ class Resized:
     def release(self) -> None:
         self.source.release()
 
+    @property
+    def most_channels(self) -> int | None:
+        # A source that others wrote may do without these two.
+        return getattr(self.source, 'most_channels', None)
+
+    def channels(self, first: int, last: int) -> Resized | None:
+        source = self.source.channels(first, last) if hasattr(self.source, 'channels') else None
+        return None if source is None else Resized(source, self.size, self.align_corners)
+
+    def row_mix(self) -> RowMix | None:
+        """The map for a kernel; None where its rows are mixed more than once, or by more than bilinear weights."""
+        inner = self.source.row_mix() if hasattr(self.source, 'row_mix') else None
+        if inner is None or tuple(self.source.shape[1:]) == self.size:
+            return inner
+        if inner.index.shape[1] > 1:
+            return None
+        values = self._resize_columns(inner.values.detach()).contiguous()
+        if inner.index.shape[0] == self.size[0]:
+            return RowMix.plain(values)
+        return RowMix.resized(values, self.size[0], self.align_corners)
+
     def rows(self, top: int, bottom: int) -> Tensor:
         height = self.source.shape[1]
         if height == self.size[0]:
             return self._resize_columns(self.source.rows(top, bottom).detach())
-        taps = axis_taps(height, self.size[0], self.align_corners)
+        if self.device.type != 'cpu':
+            return self._rows_in_few_steps(top, bottom)
+        taps = host_taps(height, self.size[0], self.align_corners)
         first, last = int(taps.low[top]), int(taps.high[bottom - 1]) + 1
         block = self.source.rows(first, last).detach()
         # Rows and columns are resized apart, in the order that leaves fewer rows to the columns. It does not depend on
@@ -148,12 +176,30 @@ class Resized:
         """(C, rows, w) -> (C, rows, W)."""
         if block.shape[2] == self.size[1]:
             return block
+        if block.device.type != 'cpu':
+            # PyTorch's linear kernel has a thread per column, its bilinear one a thread per pixel.
+            return self._resize(block, (block.shape[1], self.size[1]))
         return F.interpolate(block, self.size[1], mode='linear', align_corners=self.align_corners)
+
+    def _resize(self, block: Tensor, size: tuple[int, int]) -> Tensor:
+        """(C, h, w) -> (C, *size) in one step."""
+        return F.interpolate(block[None], size, mode='bilinear', align_corners=self.align_corners)[0]
+
+    def _rows_in_few_steps(self, top: int, bottom: int) -> Tensor:
+        """The same rows where starting an operation costs more than the memory that it moves: on a GPU."""
+        height = self.source.shape[1]
+        if (top, bottom) == (0, self.size[0]):
+            return self._resize(self.source.rows(0, height).detach(), self.size)
+        on_host = host_taps(height, self.size[0], self.align_corners)
+        block = self.source.rows(int(on_host.low[top]), int(on_host.high[bottom - 1]) + 1).detach()
+        taps = band_taps(height, self.size[0], self.align_corners, top, bottom, str(block.device))
+        mixed = torch.lerp(block.index_select(1, taps.low), block.index_select(1, taps.high), taps.weight)
+        return self._resize_columns(mixed)
 
     def _resize_rows(self, block: Tensor, top: int, bottom: int, first: int) -> Tensor:
         """(C, last - first, width), the source's rows from ``first`` on -> (C, bottom - top, width)."""
         source, target = self.source.shape[1], self.size[0]
-        low = axis_taps(source, target, self.align_corners).low[top:bottom].tolist()
+        low = host_taps(source, target, self.align_corners).low[top:bottom].tolist()
         weight = axis_taps(source, target, self.align_corners, str(block.device)).weight[top:bottom, None]
         out = block.new_empty(block.shape[0], bottom - top, block.shape[2])
         # All target rows between the same two source rows at once: the two are broadcast, nothing is gathered.
@@ -164,91 +210,3 @@ class Resized:
             torch.lerp(above, below, weight[start:stop], out=out[:, start:stop])
             start = stop
         return out
-
-
-def spread_(weights: Tensor, labels: Tensor, top: int, size: tuple[int, int]) -> None:
-    """The adjoint of bilinear upsampling for labeled pixels: adds each pixel's weight to its four patches.
-
-    For every class c, ``weights[c]`` gains ``Up*(1[labels == c])``, so that ``sum_x Up(phi)(x) 1[labels(x) == c]``
-    is the product of ``weights[c]`` with phi on the patch grid.
-
-    Args:
-        weights: (C, h, w) float64, changed in place.
-        labels: (rows, W) class of each pixel of a band, negative where a pixel counts for none.
-        top: The band's first row in the image.
-        size: Height and width of the image.
-    """
-    _, grid_height, grid_width = weights.shape
-    row, column = torch.nonzero(labels >= 0, as_tuple=True)
-    picked = labels[row, column].long()
-    vertical = axis_taps(grid_height, size[0], device=str(weights.device))
-    horizontal = axis_taps(grid_width, size[1], device=str(weights.device))
-    row = row + top
-    down, right = vertical.weight.to(weights.dtype)[row], horizontal.weight.to(weights.dtype)[column]
-    flat = weights.view(-1)
-    for y, vertical_weight in ((vertical.low[row], 1 - down), (vertical.high[row], down)):
-        start = (picked * grid_height + y) * grid_width
-        for x, horizontal_weight in ((horizontal.low[column], 1 - right), (horizontal.high[column], right)):
-            flat.index_add_(0, start + x, vertical_weight * horizontal_weight)
-
-
-class UpsampledNorm:
-    """``|Up(phi)|`` at every pixel, without ever upsampling phi.
-
-    The squared norm is a quadratic form of the four patches around a pixel. Along columns it is expanded once, on
-    (h, W) maps: the squared norm of each patch row, and its inner product with the row below. A band of pixel rows
-    then mixes two of those rows.
-
-    Args:
-        phi: (D, h, w) patch features.
-        size: Height and width of the image.
-    """
-
-    def __init__(self, phi: Tensor, size: tuple[int, int]) -> None:
-        self.size = size
-        dim, height, width = phi.shape
-        taps = axis_taps(width, size[1], device=str(phi.device))
-        right = taps.weight.double()
-        left = 1 - right
-
-        def along_columns(straight: Tensor, crossed: Tensor) -> Tensor:
-            mixed = left.square() * straight[:, taps.low] + right.square() * straight[:, taps.high]
-            return mixed + left * right * crossed[:, taps.low]
-
-        rows, rows_below = [], []
-        # A few float64 copies of a band of patches exist at a time: keep it small.
-        for top, bottom in band_ranges(8 * dim, (height, width), phi.device):
-            patch, beside, below, below_beside = _neighbors(phi, top, bottom)
-            rows.append(along_columns(_dot(patch, patch), 2 * _dot(patch, beside)))
-            rows_below.append(along_columns(_dot(patch, below), _dot(patch, below_beside) + _dot(beside, below)))
-        self.row, self.row_below = torch.cat(rows), torch.cat(rows_below)
-
-    @property
-    def nbytes(self) -> int:
-        return self.row.nbytes + self.row_below.nbytes
-
-    def rows(self, top: int, bottom: int) -> Tensor:
-        """The norm at rows ``top`` to ``bottom``: (bottom - top, W) float32."""
-        taps = axis_taps(self.row.shape[0], self.size[0], device=str(self.row.device))
-        low, high = taps.low[top:bottom], taps.high[top:bottom]
-        down = taps.weight[top:bottom, None].double()
-        up = 1 - down
-        squared = up.square() * self.row[low] + down.square() * self.row[high] + 2 * up * down * self.row_below[low]
-        return squared.clamp_(min=0).sqrt_().float()
-
-
-def _neighbors(phi: Tensor, top: int, bottom: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Patches of rows ``top`` to ``bottom``, those to their right, below and below right: (D, rows, w) float64 each.
-
-    float64 keeps the norm right where neighboring patches point in nearly opposite directions.
-    """
-    block = phi[:, top : bottom + 1].detach().double()
-    # Beyond the last row and column resizing repeats the last one.
-    last_row_too = int(bottom == phi.shape[1])
-    block = F.pad(block[None], (0, 1, 0, last_row_too), mode='replicate')[0]
-    return block[:, :-1, :-1], block[:, :-1, 1:], block[:, 1:, :-1], block[:, 1:, 1:]
-
-
-def _dot(a: Tensor, b: Tensor) -> Tensor:
-    """Inner products over features: two (D, rows, w) -> (rows, w)."""
-    return (a * b).sum(0)

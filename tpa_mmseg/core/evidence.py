@@ -9,7 +9,8 @@ from pathlib import PurePath
 
 from torch import Tensor
 
-from .bilinear import UpsampledNorm
+from .alarms import Alarms
+from .norm import UpsampledNorm
 from .scores import ScoreMap
 
 #: The name of a model's own encoder.
@@ -24,12 +25,19 @@ class Evidence:
         scores: The host's class probabilities.
         features: Encoder's name -> (D, h, w) patch features; empty for a host alone.
         name: Identifies the image: its path, or a digest of its content.
+
+    Attributes:
+        alarms: Checks of scores and features that were not read yet.
     """
 
     scores: ScoreMap
     features: Mapping[str, Tensor] = field(default_factory=dict)
     name: str = ''
+    alarms: Alarms = field(default_factory=Alarms, init=False, repr=False)
     _norms: dict[str, UpsampledNorm] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.alarms.extend(self.scores.alarms)
 
     @property
     def seed(self) -> int:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
-from .bilinear import Resized, UpsampledNorm
-from .scores import ARGMAX, ScoreMap
+from .bilinear import Resized
+from .decision import ARGMAX
+from .norm import UpsampledNorm
+from .scores import ScoreMap
+from .sweep import sweep_labels
 
 # F.normalize's own guard against a zero feature.
 _EPS = 1e-12
@@ -48,23 +53,50 @@ class Prototypes:
     Args:
         vectors: (C, D) float64, rows of zeros for classes that are not covered.
         covered: (C,) bool.
+        classes: Numbers of the covered classes, ascending. Default: read from ``covered`` once, so that no image has
+            to wait for a GPU to know them.
     """
 
     vectors: Tensor
     covered: Tensor
+    classes: tuple[int, ...] | None = None
+    _kept: dict = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.classes is None:
+            object.__setattr__(self, 'classes', tuple(self.covered.nonzero()[:, 0].tolist()))
 
     def to(self, device: torch.device | str) -> Prototypes:
-        return Prototypes(self.vectors.to(device), self.covered.to(device))
+        return Prototypes(self.vectors.to(device), self.covered.to(device), self.classes)
 
     def centered(self) -> Tensor:
         """(C, D) prototypes minus their mean over the covered classes, zero outside them.
 
         Centering the prototypes once is the same as centering the cosines of every pixel.
         """
-        if not self.covered.any():
+        if not self.classes:
             return self.vectors
-        mean = self.vectors[self.covered].mean(0)
+        mean = self.vectors.index_select(0, self.index(self.vectors.device)).mean(0)
         return torch.where(self.covered[:, None], self.vectors - mean, 0)
+
+    def index(self, device: torch.device) -> Tensor:
+        """(n,) int64 numbers of the covered classes, on a device."""
+        return self._keep(('index', device), lambda: torch.tensor(self.classes, dtype=torch.int64, device=device))
+
+    def looked_up(self, center: bool, device: torch.device) -> Tensor:
+        """(n, D) float32 vectors of the covered classes, centered or not, on a device."""
+
+        def make() -> Tensor:
+            vectors = self.centered() if center else self.vectors
+            return vectors.to(device, torch.float32).index_select(0, self.index(device))
+
+        return self._keep((center, device), make)
+
+    def _keep(self, key: tuple, make: Callable[[], Tensor]) -> Tensor:
+        """What does not depend on the image is computed once."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
 
 
 class Lookup:
@@ -89,36 +121,51 @@ class Lookup:
         norm: UpsampledNorm | None = None,
     ) -> None:
         self.num_classes = prototypes.vectors.shape[0]
-        self.classes = prototypes.covered.to(phi.device).nonzero()[:, 0]
-        vectors = prototypes.centered() if center else prototypes.vectors
-        vectors = vectors.to(phi.device, torch.float32)[self.classes]
+        self.prototypes = prototypes
+        vectors = prototypes.looked_up(center, phi.device)
         # The host may run under autocast; cosines in half precision would be too coarse to center.
         with torch.autocast(phi.device.type, enabled=False):
-            products = torch.einsum('cd,dhw->chw', vectors, phi.detach().float())
-        self.cosines = Resized(products, size)
+            products = vectors @ phi.detach().float().flatten(1)
+        self.cosines = Resized(products.unflatten(1, phi.shape[1:]), size)
         self.norm = norm or UpsampledNorm(phi, size)
 
     @property
     def empty(self) -> bool:
-        return self.classes.numel() == 0
+        return not self.prototypes.classes
 
     def band(self, top: int, bottom: int) -> Tensor:
         """Cosines of rows ``top`` to ``bottom``: (C, rows, W), zero for classes that are not covered."""
         shape = (self.num_classes, bottom - top, self.cosines.size[1])
         out = torch.zeros(shape, dtype=torch.float32, device=self.cosines.device)
-        self.add_to(out, top, bottom, 1.0)
+        self.add_to(out, top, 1.0)
         return out
 
-    def add_to(self, log: Tensor, top: int, bottom: int, beta: float) -> None:
-        """Adds ``beta`` times the band to ``log`` (C, rows, W) in place."""
-        if self.empty or beta == 0:
+    def scale(self, top: int, bottom: int, beta: float) -> Tensor:
+        """What turns products with the prototypes into ``beta`` times cosines: (bottom - top, W)."""
+        return beta / self.norm.rows(top, bottom).clamp_(min=_EPS)
+
+    def add_to(self, log: Tensor, top: int, beta: float, first: int = 0) -> None:
+        """Adds ``beta`` times the cosines of some classes to a band, in place.
+
+        Args:
+            log: (C', rows, W) of the classes from ``first`` on.
+            top: The band's first row.
+            beta: Weight of the cosines.
+            first: The first class.
+        """
+        covered = self.prototypes.classes
+        start, stop = bisect_left(covered, first), bisect_left(covered, first + len(log))
+        if start == stop or beta == 0:
             return
-        scale = beta / self.norm.rows(top, bottom).clamp_(min=_EPS)
-        cosines = self.cosines.rows(top, bottom)
-        if len(self.classes) == self.num_classes:
+        bottom = top + log.shape[1]
+        scale = self.scale(top, bottom, beta)
+        chosen = self.cosines if stop - start == len(covered) else self.cosines.channels(start, stop)
+        cosines = chosen.rows(top, bottom)
+        if stop - start == len(log):
             log.addcmul_(cosines, scale)
         else:
-            log.index_add_(0, self.classes, cosines * scale)
+            index = self.prototypes.index(log.device)[start:stop]
+            log.index_add_(0, index - first if first else index, cosines * scale)
 
 
 class FusedScores(ScoreMap):
@@ -135,11 +182,18 @@ class FusedScores(ScoreMap):
             raise ValueError(f'the bank has {lookup.num_classes} classes, the host {host.num_classes}')
         self.host, self.lookup, self.fusion = host, lookup, fusion
         self.num_classes, self.size, self.channels = host.num_classes, host.size, host.channels
-        self.device, self.source = host.device, host
-        adds_nothing = lookup.empty or fusion.beta == 0
-        self.rule = host.rule if fusion.decision == 'host' or adds_nothing else ARGMAX
+        self.device, self.source, self.alarms = host.device, host, host.alarms
+        self.adds_nothing = lookup.empty or fusion.beta == 0
+        self.rule = host.rule if fusion.decision == 'host' or self.adds_nothing else ARGMAX
 
     def log_and_mass(self, top: int, bottom: int, with_mass: bool) -> tuple[Tensor, Tensor | None]:
         log, mass = self.host.log_and_mass(top, bottom, with_mass)
-        self.lookup.add_to(log, top, bottom, self.fusion.beta)
+        self.add_to(log, top)
         return log, mass
+
+    def add_to(self, log: Tensor, top: int, first: int = 0) -> None:
+        """Adds the lookup to a band of the host's log-probabilities. Args: as for :meth:`Lookup.add_to`."""
+        self.lookup.add_to(log, top, self.fusion.beta, first)
+
+    def labels(self, dtype: torch.dtype = torch.int64) -> Tensor:
+        return sweep_labels(self.host, [self], dtype)[0]

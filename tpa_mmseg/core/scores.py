@@ -7,65 +7,21 @@ decided in bands small enough for the cache, so that nothing of size C x H x W e
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from .bilinear import Resized, RowSource, band_ranges
+from .alarms import Alarms
+from .bilinear import Resized, RowSource, band_elements, band_ranges
+from .decision import ARGMAX, DecisionRule
+from .sweep import sweep_labels
+from .tables import kept_per_shape, to_device
 
-
-@dataclass(frozen=True)
-class DecisionRule:
-    """How a host turns class scores into labels. The default is the plain argmax.
-
-    Args:
-        prob_thd: Pixels whose best score is below it become class 0 (the background of VOC21, Context60, ...).
-        area_thd: Classes from 1 on that win at most this share of all non-background pixels are struck out, and
-            their pixels go to the next best class.
-        threshold: For two classes from one output channel: class 1 where its probability exceeds it.
-    """
-
-    prob_thd: float = 0.0
-    area_thd: float | None = None
-    threshold: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.threshold is not None and (self.prob_thd > 0 or self.area_thd is not None):
-            raise ValueError('threshold is for two classes from one channel and excludes prob_thd and area_thd')
-
-    @property
-    def reads_scores(self) -> bool:
-        """Whether the value of the best score matters, not only its class."""
-        return self.prob_thd > 0
-
-    def finish(self, labels: Tensor, best: Tensor | None) -> Tensor:
-        """The labels of an image. A host that decides by more than its scores has a rule that overrides this.
-
-        Args:
-            labels: (H, W) best class of every pixel, of any integer type, which may be changed in place.
-            best: (H, W) its score ``softmax(log) * mass``, None where the rule does not read it.
-        """
-        return labels if best is None else labels.masked_fill_(best < self.prob_thd, 0)
-
-
-ARGMAX = DecisionRule()
-
-
-def best_class(log: Tensor) -> tuple[Tensor, Tensor]:
-    """The highest value of each pixel and its class, what ``log.max(0)`` gives. Args: log (C, rows, W)."""
-    if log.device.type != 'cpu':
-        return log.max(0)
-    # On a CPU, pooling over the class axis does many pixels per instruction and is several times faster than max().
-    classes, *shape = log.shape
-    pixels = log.reshape(1, classes, 1, -1).permute(0, 3, 1, 2)
-    best, label = (out.view(shape) for out in F.max_pool2d(pixels, (classes, 1), return_indices=True))
-    undefined = best.isnan()
-    if undefined.any():
-        # Where there is a NaN, max() gives the first, pooling the last.
-        label[undefined] = log[:, undefined].argmax(0)
-    return best, label
+# Bands of fewer rows than the first number interpolate the same source rows again and again: with so many queries the
+# classes are read in parts, each in bands of about the second number of rows.
+_FEWEST_ROWS, _ROWS_OF_PARTS = 4, 8
+_SMALLEST_PART = 16
 
 
 class ScoreMap:
@@ -77,6 +33,7 @@ class ScoreMap:
         rule: The host's own decision rule.
         channels: Number of channels that are upsampled (text queries may outnumber classes).
         source: The map that bands are made from.
+        alarms: Checks of the scores that were not read yet; whoever has used the scores reads them.
     """
 
     num_classes: int
@@ -85,6 +42,7 @@ class ScoreMap:
     channels: int
     device: torch.device
     source: RowSource
+    alarms: Alarms
 
     def log_and_mass(self, top: int, bottom: int, with_mass: bool) -> tuple[Tensor, Tensor | None]:
         """Log-probabilities of a band up to a constant per pixel, and the mass of its pixels.
@@ -113,6 +71,13 @@ class ScoreMap:
         """Probabilities of rows ``top`` to ``bottom`` on the simplex: (C, rows, W)."""
         return self.log_band(top, bottom).softmax(0)
 
+    def parts(self) -> Iterator[tuple[int, ScoreMap]]:
+        """The number of the first class, and the scores, of as many classes at a time as make bands of a good shape.
+
+        Together they have every class once, in order. Almost always there is one part, the map itself.
+        """
+        yield 0, self
+
     def ranges(self) -> Iterator[tuple[int, int]]:
         """The bands, as (top, bottom) pairs, that cover the image."""
         return band_ranges(self.channels, self.size, self.device)
@@ -134,12 +99,9 @@ class ScoreMap:
             out[:, top:bottom] = self.band(top, bottom)
         return out
 
-    def labels(self) -> Tensor:
-        """(H, W) int64 labels by the host's own rule."""
-        sweep = LabelSweep(self.rule, self)
-        for top, bottom in self.ranges():
-            sweep.take(top, *self.log_and_mass(top, bottom, sweep.needs_mass))
-        return sweep.labels()
+    def labels(self, dtype: torch.dtype = torch.int64) -> Tensor:
+        """(H, W) labels by the host's own rule. Args: dtype: their integer type."""
+        return sweep_labels(self, [None], dtype)[0]
 
 
 class QueryScores(ScoreMap):
@@ -165,29 +127,83 @@ class QueryScores(ScoreMap):
         align_corners: bool = False,
     ) -> None:
         self.source = Resized(scores, size, align_corners)
+        self.alarms = Alarms()
         self.channels = self.source.shape[0]
         self.device = self.source.device
         self.size = self.source.size
         self.rule = rule
         self._owned = self.source.size != tuple(self.source.source.shape[1:])
-        classes = list(range(self.channels)) if query_to_class is None else [int(c) for c in query_to_class]
-        self.num_classes = max(classes) + 1
-        self._queries = [[q for q, c in enumerate(classes) if c == label] for label in range(self.num_classes)]
-        if len(classes) != self.channels or not all(self._queries):
+        classes = range(self.channels) if query_to_class is None else query_to_class
+        self.query_to_class = tuple(int(label) for label in classes)
+        self.num_classes = max(self.query_to_class) + 1
+        if len(self.query_to_class) != self.channels or len(set(self.query_to_class)) != self.num_classes:
             raise ValueError(
                 f'query_to_class must give each of {self.channels} queries a class, and each class a query'
             )
-        self._one_to_one = self._queries == [[q] for q in range(self.channels)]
+        self.one_to_one = self.query_to_class == tuple(range(self.channels))
 
     def log_and_mass(self, top: int, bottom: int, with_mass: bool) -> tuple[Tensor, Tensor | None]:
         queries = self.source.rows(top, bottom)
-        if self._one_to_one:
+        if self.one_to_one:
             return (queries if self._owned else queries.clone()), None
         # log p_c is the best query's score minus terms that all classes of a pixel share.
-        log = torch.stack([queries[q[0]] if len(q) == 1 else queries[_as_slice(q)].amax(0) for q in self._queries])
+        log = best_queries(queries, self.query_to_class)
         if not with_mass:
             return log, None
-        return log, (log.logsumexp(0) - queries.logsumexp(0)).exp()
+        best = log.amax(0)
+        of_classes, of_queries = ((scores - best).exp_().sum(0) for scores in (log, queries))
+        return log, of_classes.div_(of_queries)
+
+    def parts(self) -> Iterator[tuple[int, ScoreMap]]:
+        limit, most = self.channels, self.source.most_channels
+        if self.channels * self.size[1] * _FEWEST_ROWS > band_elements(self.device):
+            limit = max(_SMALLEST_PART, band_elements(self.device) // (self.size[1] * _ROWS_OF_PARTS))
+        limit = min(limit, most or limit)
+        splits = limit < self.channels and self.query_to_class == tuple(sorted(self.query_to_class))
+        if not splits or self.source.channels(0, 1) is None:
+            yield 0, self
+            return
+        first = 0
+        for stop in _ends(self.query_to_class, limit):
+            label = self.query_to_class[first]
+            classes = [query - label for query in self.query_to_class[first:stop]]
+            align = self.source.align_corners
+            yield label, QueryScores(self.source.source.channels(first, stop), self.size, classes, self.rule, align)
+            first = stop
+
+
+def _ends(query_to_class: tuple[int, ...], limit: int) -> Iterator[int]:
+    """Where parts of about ``limit`` queries end, between two classes. Args: query_to_class: ascending."""
+    count = len(query_to_class)
+    step = -(-count // -(-count // limit))
+    stop = 0
+    while stop < count:
+        stop = min(stop + step, count)
+        while stop < count and query_to_class[stop] == query_to_class[stop - 1]:
+            stop += 1
+        yield stop
+
+
+def best_queries(queries: Tensor, query_to_class: tuple[int, ...]) -> Tensor:
+    """The best score of each class: (Q, rows, W) -> (C, rows, W). A segmented maximum over sorted queries."""
+    order, lengths = _segments(query_to_class, str(queries.device))
+    if order is not None:
+        queries = queries.index_select(0, order)
+    if queries.device.type != 'cpu':
+        return torch.segment_reduce(queries, 'max', lengths=lengths, axis=0, unsafe=True)
+    out = queries.new_empty(len(lengths), *queries.shape[1:])
+    for best, of_class in zip(out, queries.split(lengths.tolist()), strict=True):
+        torch.amax(of_class, 0, out=best)
+    return out
+
+
+@kept_per_shape(64)
+def _segments(query_to_class: tuple[int, ...], device: str) -> tuple[Tensor | None, Tensor]:
+    """(Q,) order that sorts queries by class, None if they are sorted, and (C,) number of queries of each class."""
+    classes = np.array(query_to_class)
+    ascending = (np.diff(classes) >= 0).all()
+    order = None if ascending else to_device(classes.argsort(kind='stable'), device)
+    return order, to_device(np.bincount(classes), device)
 
 
 class ClassProbabilities(ScoreMap):
@@ -208,6 +224,7 @@ class ClassProbabilities(ScoreMap):
         align_corners: bool = False,
     ) -> None:
         self.source = Resized(values, size, align_corners)
+        self.alarms = Alarms()
         self.num_classes = self.channels = self.source.shape[0]
         self.device = self.source.device
         self.size = self.source.size
@@ -220,70 +237,3 @@ class ClassProbabilities(ScoreMap):
         # No score at all is no distribution: such a pixel is nobody's anchor and keeps the host's label.
         log.masked_fill_(total <= 0, float('nan'))
         return log, total if with_mass else None
-
-
-class LabelSweep:
-    """Collects labels band by band and applies a decision rule to ``softmax(log) * mass``.
-
-    Args:
-        rule: The rule.
-        scores: The map that bands come from; read again for the few bands in which ``area_thd`` strikes out a class.
-        dtype: Integer type of the labels.
-    """
-
-    def __init__(self, rule: DecisionRule, scores: ScoreMap, dtype: torch.dtype = torch.int64) -> None:
-        self.rule = rule
-        self.scores = scores
-        self._labels = torch.empty(scores.size, dtype=dtype, device=scores.device)
-        self._best = torch.empty(scores.size, dtype=torch.float32, device=scores.device) if rule.reads_scores else None
-
-    @property
-    def needs_mass(self) -> bool:
-        return self.rule.reads_scores
-
-    def take(self, top: int, log: Tensor, mass: Tensor | None) -> None:
-        """Decides a band. Args: log (C, rows, W), left as it is; mass (rows, W) or None for one."""
-        band = slice(top, top + log.shape[1])
-        if self.rule.threshold is not None:
-            self._labels[band] = torch.sigmoid(log[1] - log[0]) > self.rule.threshold
-            return
-        best, label = best_class(log)
-        self._labels[band] = label
-        if self._best is not None:
-            self._best[band] = _score(best, log, mass)
-
-    def labels(self) -> Tensor:
-        """(H, W) labels, once every band was taken."""
-        if self.rule.area_thd is not None:
-            self._strike_small_classes()
-        return self.rule.finish(self._labels, self._best).to(self._labels.dtype)
-
-    def _strike_small_classes(self) -> None:
-        count = torch.bincount(self._labels.flatten(), minlength=self.scores.num_classes)
-        struck = count <= self.rule.area_thd * count[1:].sum()
-        struck[0] = False
-        hit = struck[self._labels.long()]
-        hit_rows = hit.any(1).cpu()
-        for top, bottom in self.scores.ranges():
-            if not hit_rows[top:bottom].any():
-                continue
-            log, mass = self.scores.log_and_mass(top, bottom, self.needs_mass)
-            best, label = best_class(log.masked_fill(struck[:, None, None], float('-inf')))
-            # A pixel without a distribution has no next best class.
-            where = hit[top:bottom] & log.amax(0).isfinite()
-            self._labels[top:bottom] = torch.where(where, label.to(self._labels.dtype), self._labels[top:bottom])
-            if self._best is not None:
-                self._best[top:bottom] = torch.where(where, _score(best, log, mass), self._best[top:bottom])
-
-
-def _score(best: Tensor, log: Tensor, mass: Tensor | None) -> Tensor:
-    """``softmax(log) * mass`` at the class whose log is ``best``."""
-    score = (log - best).exp_().sum(0).reciprocal_()
-    return score if mass is None else score.mul_(mass)
-
-
-def _as_slice(indices: list[int]) -> slice | list[int]:
-    """A view instead of a copy where the indices are consecutive."""
-    if indices == list(range(indices[0], indices[-1] + 1)):
-        return slice(indices[0], indices[-1] + 1)
-    return indices

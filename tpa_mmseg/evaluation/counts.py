@@ -10,6 +10,8 @@ import torch
 from mmseg.evaluation import IoUMetric
 from torch import Tensor
 
+from ..core import Alarms
+from ..core.decision import count_labels
 from ..errors import TPAError
 
 SCORES = ('aAcc', 'mIoU', 'mAcc')
@@ -38,7 +40,10 @@ class ClassCounts:
         self._support: Tensor | int = 0
 
     def add(self, right: Tensor, given: Tensor, true: Tensor) -> None:
-        """Adds one image. Args: (C,) pixels that are correct, pixels predicted as the class, pixels of the class."""
+        """Adds one image, on the device of its counts.
+
+        Args: (C,) pixels that are correct, pixels predicted as the class, pixels of the class.
+        """
         self._support = self._support + true
         # In float32 and image by image, as IoUMetric does: the scores must be the same.
         right, given, true = right.float(), given.float(), true.float()
@@ -47,16 +52,24 @@ class ClassCounts:
 
     def scores(self, nan_to_num: float | None = None) -> ClassScores:
         """Returns the scores. Args: nan_to_num: Score of a class that does not occur. Default: left out of means."""
-        values = IoUMetric.total_area_to_metrics(*self._areas, ['mIoU'], nan_to_num)
+        areas = torch.stack(self._areas).cpu()
+        values = IoUMetric.total_area_to_metrics(*areas, ['mIoU'], nan_to_num)
         means = {'aAcc': values['aAcc'], 'mIoU': values['IoU'], 'mAcc': values['Acc']}
         overall = {name: _percent(np.nanmean(means[name])) for name in SCORES}
         return ClassScores(overall, [_percent(iou) for iou in values['IoU']], self._support.tolist())
 
 
 def checked_truth(
-    truth: Tensor, size: tuple[int, int], num_classes: int, ignore_index: int, image: str | None
+    truth: Tensor,
+    size: tuple[int, int],
+    num_classes: int,
+    ignore_index: int,
+    image: str | None,
+    alarms: Alarms | None = None,
 ) -> Tensor:
-    """Returns (H, W) ground truth with label C for ignored pixels. Raises TPAError if it does not fit the prediction.
+    """Returns (H, W) int32 ground truth with label C for ignored pixels.
+
+    Raises TPAError if it does not fit the prediction.
 
     Args:
         truth: (H, W) labels of the dataset.
@@ -64,39 +77,49 @@ def checked_truth(
         num_classes: Number of classes C of the dataset.
         ignore_index: Label of pixels that are not scored.
         image: Path of the image, for messages.
+        alarms: Takes the check of the labels, to be read later. Default: it is read at once.
     """
     if tuple(truth.shape) != tuple(size):
         raise TPAError(
             f'The ground truth of {image} is {_size(truth.shape)} pixels but its prediction {_size(size)}. '
             'Put LoadAnnotations after the last Resize of the test pipeline.'
         )
+    truth = truth.int()
     ignored = truth == ignore_index
-    lowest, highest = truth.masked_fill(ignored, 0).aminmax()
-    if lowest < 0 or highest >= num_classes:
-        raise TPAError(
-            f'The ground truth of {image} has label {int(lowest if lowest < 0 else highest)}, but the dataset has '
-            f'{num_classes} classes (0 to {num_classes - 1}; {ignore_index} is ignored). Check its classes and '
-            'reduce_zero_label.'
+    labels = truth.masked_fill(ignored, num_classes)
+
+    def message() -> str:
+        found = truth[~ignored]
+        wrong = int(found.min() if found.min() < 0 else found.max())
+        return (
+            f'The ground truth of {image} has label {wrong}, but the dataset has {num_classes} classes '
+            f'(0 to {num_classes - 1}; {ignore_index} is ignored). Check its classes and reduce_zero_label.'
         )
-    return truth.masked_fill(ignored, num_classes)
+
+    checks = Alarms() if alarms is None else alarms
+    fits = truth.clamp(0, num_classes - 1)
+    checks.add((torch.where(ignored, fits, truth) != fits).any(), message)
+    if alarms is None:
+        checks.check()
+    return labels
 
 
 def count_classes(labels: Tensor, num_classes: int) -> Tensor:
-    """Returns the (C,) number of pixels of each class, on the CPU; label C is not counted."""
-    return torch.bincount(labels.flatten(), minlength=num_classes + 1)[:num_classes].cpu()
+    """Returns the (C,) number of pixels of each class, on the device of the labels; label C is not counted."""
+    return count_labels(labels, num_classes + 1)[:num_classes]
 
 
 def count_hits(labels: Tensor, truth: Tensor, num_classes: int) -> tuple[Tensor, Tensor]:
     """Returns (C,) correct pixels and (C,) predicted pixels of each class, without ignored ones.
 
     Args:
-        labels: (H, W) prediction.
+        labels: (H, W) prediction, of any integer type.
         truth: (H, W) from :func:`checked_truth`.
         num_classes: Number of classes C.
     """
-    labels = labels.masked_fill(truth == num_classes, num_classes)
-    right = labels.masked_fill(labels != truth, num_classes)
-    return count_classes(right, num_classes), count_classes(labels, num_classes)
+    right = truth.masked_fill(labels != truth, num_classes)
+    scored = torch.where(truth == num_classes, truth, labels)
+    return count_classes(right, num_classes), count_classes(scored, num_classes)
 
 
 def _percent(value: np.floating) -> float:

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import torch
 from mmengine.evaluator import BaseMetric
 from mmengine.logging import print_log
 from mmseg.registry import METRICS
 from PIL import Image
 from torch import Tensor
 
+from ..core import Alarms
 from ..errors import TPAError
 from ..io import write_png
 from .counts import SCORES, ClassCounts, ClassScores, checked_truth, count_classes, count_hits
@@ -60,6 +62,7 @@ class HostTPAMetric(BaseMetric):
         self.output_dir = None if output_dir is None else Path(output_dir)
         self.format_only = format_only
         self.report: dict | None = None
+        self._alarms = Alarms()
 
     @property
     def num_classes(self) -> int:
@@ -67,6 +70,8 @@ class HostTPAMetric(BaseMetric):
 
     def process(self, data_batch: dict, data_samples: Sequence[dict]) -> None:
         """Counts the pixels of every image, and writes its label map if there is an ``output_dir``."""
+        # The images before these: their counting is over by now, so that no GPU has to be waited for.
+        self._alarms.check()
         for sample in data_samples:
             prediction = sample['pred_sem_seg']['data'].squeeze(0)
             if self.output_dir is not None:
@@ -81,6 +86,12 @@ class HostTPAMetric(BaseMetric):
                     host = sample['host_sem_seg']['data'].squeeze(0)
                     record['host'] = count_hits(host, truth, self.num_classes)
             self.results.append(record)
+
+    def evaluate(self, size: int) -> dict:
+        """Brings the counts of all images to the CPU, in one copy, and scores them. Args: size: of the dataset."""
+        self._alarms.check()
+        _to_cpu(self.results)
+        return super().evaluate(size)
 
     def compute_metrics(self, results: list[dict]) -> dict[str, float]:
         """Returns the scores over all images, and sets :attr:`report`. Args: results: One record per image."""
@@ -109,8 +120,8 @@ class HostTPAMetric(BaseMetric):
                 f'{image} has no ground truth to score. Add LoadAnnotations to the test pipeline, or set '
                 'format_only=True and output_dir in test_evaluator to write label maps only.'
             )
-        truth = sample['gt_sem_seg']['data'].squeeze(0).to(prediction)
-        return checked_truth(truth, prediction.shape, self.num_classes, self.ignore_index, image)
+        truth = sample['gt_sem_seg']['data'].squeeze(0).to(prediction.device)
+        return checked_truth(truth, prediction.shape, self.num_classes, self.ignore_index, image, self._alarms)
 
     def _scores(self, results: list[dict], which: str) -> ClassScores:
         """Returns the scores of one of the predictions over all images."""
@@ -120,7 +131,7 @@ class HostTPAMetric(BaseMetric):
         return counts.scores(self.nan_to_num)
 
     def _write_labels(self, sample: dict, prediction: Tensor) -> None:
-        labels = prediction.cpu().numpy()
+        labels = prediction.cpu().numpy().astype(np.int32)
         # The files of a dataset that reduces label zero count from one, and so do its test servers.
         if sample.get('reduce_zero_label', False):
             labels = labels + 1
@@ -140,6 +151,17 @@ class HostTPAMetric(BaseMetric):
                     level=logging.WARNING,
                 )
                 return
+
+
+def _to_cpu(records: list[dict]) -> None:
+    """Replaces the counts of records on a GPU by those on the CPU."""
+    places = [(record, key) for record in records for key in ('truth', 'prediction', 'host') if key in record]
+    rows = [row for record, key in places for row in ([record[key]] if key == 'truth' else record[key])]
+    if not rows or rows[0].device.type == 'cpu':
+        return
+    copied = iter(torch.stack(rows).cpu())
+    for record, key in places:
+        record[key] = next(copied) if key == 'truth' else (next(copied), next(copied))
 
 
 def _label_name(img_path: str) -> str:

@@ -12,7 +12,7 @@ from mmseg.registry import MODELS
 from mmseg.structures import SegDataSample
 from torch import Tensor, nn
 
-from ..core import ScoreMap
+from ..core import Alarms, ScoreMap, label_type
 from ..errors import TPAError
 from ..weights.files import digest
 from .batch import image_name
@@ -73,9 +73,11 @@ class Host(ClassMetaMixin, BaseSegmentor):
         maps = self.score_maps(inputs, data_samples)
         samples = list(data_samples) if data_samples is not None else [SegDataSample() for _ in maps]
         for scores, sample in zip(maps, samples, strict=True):
-            sample.pred_sem_seg = PixelData(data=scores.labels()[None])
+            sample.pred_sem_seg = PixelData(data=scores.labels(label_type(scores.num_classes))[None])
             if self.return_scores:
                 sample.seg_logits = PixelData(data=scores.probabilities())
+        for scores in maps:
+            scores.alarms.check()
         return samples
 
     def check_classes(self, dataset_meta: dict) -> None:
@@ -94,14 +96,17 @@ class Host(ClassMetaMixin, BaseSegmentor):
         """Identifies the host: a bank built with another one is refused."""
         return {'type': type(self).__name__, 'num_classes': self.num_classes, 'weights': digest(self)}
 
-    def check_scores(self, scores: Tensor, sample: SegDataSample | None) -> Tensor:
-        """Returns the scores. Raises TPAError with the name of the image if there is a NaN among them."""
-        if self.nonfinite == 'raise' and torch.isnan(scores).any():
-            raise TPAError(
+    def check_scores(self, scores: Sequence[Tensor], sample: SegDataSample | None) -> Alarms:
+        """The alarm of an image whose scores are NaN somewhere. Args: scores: float tensors of any shape."""
+        alarms = Alarms()
+        if self.nonfinite == 'raise':
+            flags = [torch.isnan(part).any() for part in scores]
+            alarms.add(
+                flags[0] if len(flags) == 1 else torch.stack(flags).any(),
                 f'The host {type(self).__name__} returned NaN for {image_name(sample)}: check its weights and '
-                "precision, or set nonfinite='keep' in its config to keep its labels for such pixels."
+                "precision, or set nonfinite='keep' in its config to keep its labels for such pixels.",
             )
-        return scores
+        return alarms
 
     def train(self, mode: bool = True) -> Host:
         """Hosts are frozen: they stay in evaluation mode."""

@@ -21,8 +21,8 @@ from ..errors import TPAError
 from ..options import one_of
 from .base import Host
 from .batch import original_size, split_batch, unpad
-from .pamr import RefinedMap
-from .windows import Cut, Sliding, StitchedWindows, run_on_windows
+from .pamr import REFINED_BYTES, RefinedMap
+from .windows import Cut, Sliding, StitchedWindows, run_on_windows, stack_equal
 
 # Windows per call of the network unless a config sets them: a CPU gains nothing from more than one.
 _WINDOW_BATCH = {'cpu': 1}
@@ -52,6 +52,7 @@ class CLIPHost(Host):
         window_batch: Windows (of one image or several) per call of the network.
         pamr_steps: Steps of mask refinement at the original size, 0 for none.
         pamr_dilations: Distances of the neighbors in it.
+        pamr_bytes: Refined scores that exist at a time; the channels beyond are refined a part at a time.
         position: Rule of the position embedding, see :class:`CLIPTower`.
         **kwargs: As for :class:`Host`.
 
@@ -79,6 +80,7 @@ class CLIPHost(Host):
         window_batch: int | None = None,
         pamr_steps: int = 0,
         pamr_dilations: Sequence[int] = (8, 16),
+        pamr_bytes: int = REFINED_BYTES,
         position: str = 'dino',
         **kwargs,
     ) -> None:
@@ -95,7 +97,7 @@ class CLIPHost(Host):
         if window_batch is not None and window_batch < 1:
             raise TPAError(f'window_batch must be at least 1, or None for the default, not {window_batch}.')
         self.window_batch = window_batch
-        self.pamr_steps, self.pamr_dilations = pamr_steps, tuple(pamr_dilations)
+        self.pamr_steps, self.pamr_dilations, self.pamr_bytes = pamr_steps, tuple(pamr_dilations), int(pamr_bytes)
         names = None if class_names is None else ClassNames.read(class_names)
         classes = query_to_class
         if text_features is not None:
@@ -207,8 +209,10 @@ class CLIPHost(Host):
 
     def _score_map(self, cut: Cut, maps: list[Tensor]) -> ScoreMap:
         """The class probabilities of one image. Args: cut; maps: the scores of its windows."""
-        maps = [self.check_scores(scores, cut.sample) for scores in maps]
-        return self.decode(maps, cut.image, original_size(cut.image, cut.sample))
+        alarms = self.check_scores(stack_equal(maps), cut.sample)
+        scores = self.decode(maps, cut.image, original_size(cut.image, cut.sample))
+        scores.alarms.extend(alarms)
+        return scores
 
     @property
     def windows_per_call(self) -> int:
@@ -224,19 +228,21 @@ class CLIPHost(Host):
             size: Height and width of the original image.
         """
         # Stitching and refinement are linear, so the scale may come first, on the small maps.
-        scaled = [scores * self.logit_scale for scores in maps]
+        scaled = [scores for batch in stack_equal(maps) for scores in batch * self.logit_scale]
         return QueryScores(self.assemble(scaled, image, size), size, self.query_to_class, self.rule)
 
     def assemble(self, maps: list[Tensor], image: Tensor, size: tuple[int, int]) -> Tensor | RowSource:
         """One map from those of the windows, stitched and, if so configured, refined. Args: as for :meth:`decode`."""
         source = self.stitch(maps, tuple(image.shape[-2:]), size)
-        return RefinedMap(source, image, size, self.pamr_steps, self.pamr_dilations) if self.pamr_steps else source
+        if not self.pamr_steps:
+            return source
+        return RefinedMap(source, image, size, self.pamr_steps, self.pamr_dilations, self.pamr_bytes)
 
     def stitch(self, maps: list[Tensor], network: tuple[int, int], size: tuple[int, int]) -> Tensor | RowSource:
         """One map from those of the windows. Args: maps: of the windows; network, size: of the input, of the image."""
         if self.sliding.whole and not self.resize_via_input:
             return maps[0]
-        return StitchedWindows(maps, self.sliding, network, size)
+        return StitchedWindows(maps, self.sliding, network, size, nonfinite=self.nonfinite == 'keep')
 
     def own_names(self) -> list[str] | None:
         return None if self.names is None else self.names.titles

@@ -130,6 +130,13 @@ class Logarithm:
     def release(self) -> None:
         self.source.release()
 
+    @property
+    def most_channels(self) -> None:
+        return None
+
+    def channels(self, first: int, last: int) -> None:
+        """A score is raised by what the best of all channels lacks: there are no parts."""
+
     def rows(self, top: int, bottom: int) -> Tensor:
         scores = self.source.rows(top, bottom)
         # Smoothing may leave a pixel without a positive score: its best one is raised so that it stays the best.

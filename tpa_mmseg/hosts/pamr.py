@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -10,10 +11,15 @@ from torch import Tensor
 
 from ..core import Resized, RowSource
 from ..core.bilinear import band_ranges
+from ..core.row_mix import RowMix
 
 # Floats of the channels that are refined together, and rows whose affinities are computed together: memory stays small.
 _CHUNK_ELEMENTS = {'cpu': 1 << 20, 'cuda': 1 << 24}
 _BAND_ROWS = 32
+
+
+#: Bytes of refined scores that exist at a time unless a host says otherwise.
+REFINED_BYTES = 512 << 20
 
 
 class RefinedMap:
@@ -27,6 +33,8 @@ class RefinedMap:
         image: (3, h, w) network input, which guides the refinement.
         size: Height and width of the original image.
         steps, dilations: See :func:`refine_`.
+        most_bytes: Of the refined scores that exist at a time. Channels are refined independently, so that more of
+            them are refined a part at a time, and again for every pass over the scores.
     """
 
     def __init__(
@@ -36,10 +44,14 @@ class RefinedMap:
         size: tuple[int, int],
         steps: int,
         dilations: Sequence[int],
+        most_bytes: int = REFINED_BYTES,
     ) -> None:
         self.source, self.image = Resized(source, size), image
         self.steps, self.dilations = steps, tuple(dilations)
+        self.most_channels = max(1, most_bytes // (4 * size[0] * size[1]))
         self._refined: Tensor | None = None
+        self._whole: RefinedMap | None = None  # what this is a part of; all parts share its affinities
+        self._affinities: Tensor | None = None
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -51,11 +63,24 @@ class RefinedMap:
 
     @property
     def nbytes(self) -> int:
-        return self.source.nbytes + self.image.nbytes + (0 if self._refined is None else self._refined.nbytes)
+        held = (self._refined, self._affinities)
+        return self.source.nbytes + self.image.nbytes + sum(part.nbytes for part in held if part is not None)
 
     def release(self) -> None:
-        self._refined = None
+        self._refined = self._affinities = None
         self.source.release()
+
+    def channels(self, first: int, last: int) -> RefinedMap | None:
+        source = self.source.channels(first, last)
+        if source is None:
+            return None
+        part = copy.copy(self)
+        part.source, part._refined, part._whole, part._affinities = source, None, self, None
+        return part
+
+    def row_mix(self) -> RowMix:
+        """The map for a kernel."""
+        return RowMix.plain(self.rows(0, self.shape[1]))
 
     def rows(self, top: int, bottom: int) -> Tensor:
         if self._refined is None:
@@ -70,8 +95,16 @@ class RefinedMap:
             scores = torch.empty(self.shape, device=self.device)
             for top, bottom in band_ranges(self.shape[0], self.source.size, self.device):
                 scores[:, top:bottom] = self.source.rows(top, bottom)
+            return _flow_(scores, self._weights(), self.steps, self.dilations)
+
+    def _weights(self) -> Tensor:
+        whole = self._whole
+        if whole is None:
             guide = F.interpolate(self.image[None].float(), self.source.size, mode='bilinear')[0]
-            return refine_(scores, guide, self.steps, self.dilations)
+            return affinities(guide, self.dilations)
+        if whole._affinities is None:
+            whole._affinities = whole._weights()
+        return whole._affinities
 
 
 def refine_(scores: Tensor, image: Tensor, steps: int, dilations: Sequence[int]) -> Tensor:
@@ -86,7 +119,11 @@ def refine_(scores: Tensor, image: Tensor, steps: int, dilations: Sequence[int])
     Returns:
         The scores.
     """
-    weights = affinities(image.float(), dilations)
+    return _flow_(scores, affinities(image.float(), dilations), steps, dilations)
+
+
+def _flow_(scores: Tensor, weights: Tensor, steps: int, dilations: Sequence[int]) -> Tensor:
+    """Lets scores flow to their neighbors. Args: as for :func:`refine_`; weights: from :func:`affinities`."""
     channels = max(1, _CHUNK_ELEMENTS.get(scores.device.type, 1 << 24) // scores[0].numel())
     for first in range(0, len(scores), channels):
         chunk = scores[first : first + channels]

@@ -93,8 +93,9 @@ class SegmentorHost(Host):
         batch = segmentor.inference(inputs, metas)
         maps = []
         for image, scores, (_, sample) in zip(inputs, batch, split_batch(inputs, data_samples), strict=True):
-            self.check_scores(scores, sample)
+            alarms = self.check_scores([scores], sample)
             maps.append(self._score_map(scores, size, original_size(image, sample), sample))
+            maps[-1].alarms.extend(alarms)
         return maps
 
     def _can_skip_resize(self, metas: list[dict]) -> bool:

@@ -7,17 +7,20 @@ matrix per axis, and nothing of full size exists until a band of rows is request
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from mmseg.structures import SegDataSample
 from torch import Tensor
 
-from ..core import axis_taps
+from ..core.row_mix import RowMix
+from ..core.tables import kept_per_shape, to_device
+from ..core.taps import host_taps
 from ..errors import TPAError
 
 
@@ -126,6 +129,13 @@ def run_on_windows(
     return [[next(outputs) for _ in of_image] for of_image in windows]
 
 
+def stack_equal(maps: Sequence[Tensor]) -> list[Tensor]:
+    """Maps of one shape as one batch, so that they take one operation instead of one each; else batches of one."""
+    if all(one.shape == maps[0].shape for one in maps):
+        return [torch.stack(tuple(maps))]
+    return [one[None] for one in maps]
+
+
 class StitchedWindows:
     """Map of an image, stitched from its windows and resized, as a :class:`~tpa_mmseg.core.RowSource`.
 
@@ -134,26 +144,28 @@ class StitchedWindows:
         sliding: How the windows were cut.
         network: Height and width of the image that was cut.
         size: Height and width of the rows' map.
+        nonfinite: Whether there may be NaN or infinity. A matrix product would spread them over the whole image, so
+            they are taken out and put back where they belong.
     """
 
     def __init__(
-        self, maps: Sequence[Tensor], sliding: Sliding, network: tuple[int, int], size: tuple[int, int]
+        self,
+        maps: Sequence[Tensor],
+        sliding: Sliding,
+        network: tuple[int, int],
+        size: tuple[int, int],
+        nonfinite: bool = True,
     ) -> None:
         down, across = (sliding.spans(side) for side in network)
-        strips = [maps[i : i + len(across)] for i in range(0, len(maps), len(across))]
-        blocks = torch.cat([torch.cat([m.float() for m in strip], 2) for strip in strips], 1)
-        # A matrix product would spread one window's NaN over the whole image.
-        broken = ~torch.isfinite(blocks).all(0, keepdim=True)
-        self._broken = broken.float() if broken.any() else None
-        self._blocks = blocks if self._broken is None else blocks.masked_fill(broken, 0)
-        device = str(blocks.device)
-        heights, widths = tuple(s[0].shape[1] for s in strips), tuple(m.shape[2] for m in strips[0])
-        self._down = _axis_matrix(down, heights, network[0], size[0], device)
-        self._across = _axis_matrix(across, widths, network[1], size[1], device)
+        blocks, heights, widths = _joined(maps, len(across))
+        self._blocks, self._broken = _without_nonfinite(blocks) if nonfinite else (blocks, None)
+        self._size = size
+        self._down = (down, heights, network[0], size[0])
+        self._across = (across, widths, network[1], size[1])
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        return (self._blocks.shape[0], self._down.shape[1], self._across.shape[1])
+        return (self._blocks.shape[0], *self._size)
 
     @property
     def device(self) -> torch.device:
@@ -167,6 +179,23 @@ class StitchedWindows:
     def release(self) -> None:
         pass
 
+    @property
+    def most_channels(self) -> None:
+        return None
+
+    def channels(self, first: int, last: int) -> StitchedWindows:
+        part = copy.copy(self)
+        part._blocks = self._blocks[first:last]
+        return part
+
+    def row_mix(self) -> RowMix | None:
+        """The map for a kernel; None where there may be NaN."""
+        if self._broken is not None:
+            return None
+        with torch.autocast(self.device.type, enabled=False):
+            values = self._blocks @ _axis_on(self._across, str(self.device))
+        return RowMix(values, *_mixed_rows(self._down, str(self.device)))
+
     def rows(self, top: int, bottom: int) -> Tensor:
         """Rows ``top`` to ``bottom`` as float32 (Q, bottom - top, W)."""
         rows = self._apply(self._blocks, top, bottom)
@@ -175,20 +204,42 @@ class StitchedWindows:
         return rows
 
     def _apply(self, blocks: Tensor, top: int, bottom: int) -> Tensor:
-        # Rows far from the band have no weight in it: leave them out of the product.
-        down = self._down[:, top:bottom]
-        used = down.any(1).nonzero()[:, 0]
+        down, used = _band_on(self._down, top, bottom, str(self.device))
+        across = _axis_on(self._across, str(self.device))
+        if used is not None:
+            blocks = blocks.index_select(1, used)
         # Bands are computed long after the network ran, perhaps under an autocast that is not meant for them.
         with torch.autocast(self.device.type, enabled=False):
             # The product that makes a map larger comes last, whatever the band, so that a row has the same bits in
             # every band.
-            if blocks.shape[1] < self._down.shape[1]:
-                return down[used].T @ (blocks[:, used] @ self._across)
-            return (down[used].T @ blocks[:, used]) @ self._across
+            if self._blocks.shape[1] < self._size[0]:
+                return down @ (blocks @ across)
+            return (down @ blocks) @ across
 
 
-@lru_cache(maxsize=64)
-def _axis_matrix(spans: tuple[Span, ...], patches: tuple[int, ...], side: int, target: int, device: str) -> Tensor:
+def _joined(maps: Sequence[Tensor], columns: int) -> tuple[Tensor, tuple[int, ...], tuple[int, ...]]:
+    """The (Q, h, w) maps of windows side by side, ``columns`` in a row, and their heights and widths."""
+    heights, widths = tuple(m.shape[1] for m in maps[::columns]), tuple(m.shape[2] for m in maps[:columns])
+    batch, *others = stack_equal([m.float() for m in maps])
+    if not others:
+        tiles = batch.unflatten(0, (-1, columns)).permute(2, 0, 3, 1, 4)
+        return tiles.reshape(batch.shape[1], sum(heights), sum(widths)), heights, widths
+    strips = [maps[i : i + columns] for i in range(0, len(maps), columns)]
+    return torch.cat([torch.cat([m.float() for m in strip], 2) for strip in strips], 1), heights, widths
+
+
+def _without_nonfinite(blocks: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Finite (Q, h, w) blocks, and a (1, h, w) float map that is one where some were not; None if all were."""
+    # A sum is finite if every term is. (So are sums of finite cosines, far from overflow.)
+    total = blocks.sum(0, keepdim=True)
+    broken = ~(total.abs() < float('inf'))
+    if blocks.device.type == 'cpu' and not broken.any():
+        return blocks, None
+    return blocks.masked_fill(broken, 0), broken.float()
+
+
+@kept_per_shape(64)
+def _axis_matrix(spans: tuple[Span, ...], patches: tuple[int, ...], side: int, target: int) -> np.ndarray:
     """(sum of ``patches``, ``target``) matrix from the patches of all windows along an axis to its target pixels.
 
     Args:
@@ -196,28 +247,55 @@ def _axis_matrix(spans: tuple[Span, ...], patches: tuple[int, ...], side: int, t
         patches: Number of patches of each.
         side: Pixels of the axis that was cut.
         target: Pixels of the resized axis.
-        device: Device of the result.
     """
-    stitched = torch.zeros(sum(patches), side, dtype=torch.float64)
+    stitched, visits = np.zeros((sum(patches), side)), np.zeros(side)
     first = 0
     for span, count in zip(spans, patches, strict=True):
         window = _resize_matrix(count, span.padded)[:, span.before : span.padded - span.after]
         stitched[first : first + count, span.start : span.stop] += window
-        first += count
-    visits = torch.zeros(side, dtype=torch.float64)
-    for span in spans:
         visits[span.start : span.stop] += 1
+        first += count
     matrix = stitched / visits
-    return (matrix if side == target else matrix @ _resize_matrix(side, target)).float().to(device)
+    return (matrix if side == target else matrix @ _resize_matrix(side, target)).astype(np.float32)
 
 
-def _resize_matrix(source: int, target: int) -> Tensor:
+def _resize_matrix(source: int, target: int) -> np.ndarray:
     """(source, target) float64 matrix of a bilinear resize."""
-    taps, column = axis_taps(source, target), torch.arange(target)
-    matrix = torch.zeros(source, target, dtype=torch.float64)
-    matrix[taps.low, column] += 1 - taps.weight.double()
-    matrix[taps.high, column] += taps.weight.double()
+    taps, column = host_taps(source, target), np.arange(target)
+    matrix = np.zeros((source, target))
+    matrix[taps.low, column] += 1 - taps.weight.astype(np.float64)
+    matrix[taps.high, column] += taps.weight.astype(np.float64)
     return matrix
+
+
+Axis = tuple[tuple[Span, ...], tuple[int, ...], int, int]
+
+
+@kept_per_shape(64)
+def _axis_on(axis: Axis, device: str) -> Tensor:
+    """The matrix of an axis on a device."""
+    return to_device(_axis_matrix(*axis), device)
+
+
+@kept_per_shape(1024)
+def _band_on(axis: Axis, top: int, bottom: int, device: str) -> tuple[Tensor, Tensor | None]:
+    """(bottom - top, n) weights of the n patch rows that a band needs, and their (n,) numbers, None for all."""
+    band = _axis_matrix(*axis)[:, top:bottom]
+    # Rows far from the band have no weight in it: leave them out of the product.
+    used = band.any(1).nonzero()[0]
+    return to_device(band[used].T, device), None if len(used) == len(band) else to_device(used, device)
+
+
+@kept_per_shape(64)
+def _mixed_rows(axis: Axis, device: str) -> tuple[Tensor, Tensor]:
+    """(H, K) int32 patch rows that each pixel row mixes, and their float32 weights; K of the row that mixes most."""
+    matrix = _axis_matrix(*axis)
+    most = int((matrix != 0).sum(0).max())
+    # Rows with a weight come first; what is left over repeats the first one with weight zero.
+    index = np.argsort(matrix == 0, axis=0, kind='stable')[:most]
+    weight = np.take_along_axis(matrix, index, 0)
+    index = np.where(weight == 0, index[:1], index)
+    return to_device(index.T.astype(np.int32), device), to_device(weight.T, device)
 
 
 def as_map(tokens: Tensor, grid: tuple[int, int]) -> Tensor:

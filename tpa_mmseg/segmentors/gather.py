@@ -11,7 +11,6 @@ from torch import Tensor
 
 from ..core import Evidence
 from ..encoders import Encoder, PixelNormalization
-from ..errors import TPAError
 from ..hosts import Host
 from ..hosts.batch import image_name, split_batch, unpad
 
@@ -40,13 +39,14 @@ def gather_evidence(
     gathered = []
     for index, ((_, sample), scores) in enumerate(zip(pairs, maps, strict=True)):
         own = {name: of_all[index] for name, of_all in features.items()}
+        evidence = Evidence(scores, own, image_name(sample))
         for name, phi in own.items():
-            if torch.isnan(phi).any():
-                raise TPAError(
-                    f'The encoder {type(encoders[name]).__name__} returned NaN for {image_name(sample)}: '
-                    'check its weights and precision.'
-                )
-        gathered.append(Evidence(scores, own, image_name(sample)))
+            evidence.alarms.add(
+                torch.isnan(phi).any(),
+                f'The encoder {type(encoders[name]).__name__} returned NaN for {image_name(sample)}: '
+                'check its weights and precision.',
+            )
+        gathered.append(evidence)
     return gathered
 
 

@@ -12,7 +12,18 @@ from mmseg.registry import MODELS
 from mmseg.structures import SegDataSample
 from torch import Tensor, nn
 
-from ..core import ENCODER, Adapter, AnchorRule, Evidence, EvidenceCache, Fusion, PrototypeBank, Prototypes, decide
+from ..core import (
+    ENCODER,
+    Adapter,
+    AnchorRule,
+    Evidence,
+    EvidenceCache,
+    Fusion,
+    PrototypeBank,
+    Prototypes,
+    decide,
+    label_type,
+)
 from ..core.bank_file import check_fingerprint
 from ..encoders import Encoder, PixelNormalization
 from ..errors import TPAError
@@ -144,7 +155,7 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
         samples = [SegDataSample() for _ in inputs] if data_samples is None else list(data_samples)
         gathered = self.evidence(inputs, data_samples, [adapter.encoder for adapter in adapters])
         for evidence, sample in zip(gathered, samples, strict=True):
-            host, adapted = decide(evidence, adapters)
+            host, adapted = decide(evidence, adapters, label_type(self.num_classes))
             sample.host_sem_seg = PixelData(data=host[None])
             sample.pred_sem_seg = PixelData(data=(adapted[0] if adapted else host)[None])
             if self.return_scores:

@@ -100,8 +100,10 @@ class Trident(ProxyHost):
         pixels = self.sam_image(image, sample, size)
         refining = self.refinement is not None
         parts = [self.sam(part, embed=refining and not self.halves) for part in self._sam_views(pixels)]
-        cosines = self.check_scores(self.cosines(self.features_of(canvas, parts))[0], sample)
-        coarse = self.decode([cosines], image, size)
+        cosines = self.cosines(self.features_of(canvas, parts))
+        alarms = self.check_scores([cosines], sample)
+        coarse = self.decode(list(cosines), image, size)
+        coarse.alarms.extend(alarms)
         if not refining:
             return coarse
         # Prompts are about the whole image.

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ...core import DecisionRule, ScoreMap
-from ...core.scores import best_class
+from ...core.decision import best_class
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +49,7 @@ class RefinedScores(ScoreMap):
     def __init__(self, coarse: ScoreMap, classes: Tensor, maps: Tensor, failed: Tensor) -> None:
         self.coarse, self.classes, self.maps, self.failed = coarse, classes, maps, failed
         self.num_classes, self.size, self.device = coarse.num_classes, coarse.size, coarse.device
+        self.alarms = coarse.alarms
         self.channels = coarse.channels + coarse.num_classes
         highest, index = maps.max(0)
         self.refined = highest > 0

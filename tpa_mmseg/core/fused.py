@@ -1,0 +1,198 @@
+"""Where the Triton kernels are used, and how they are called: see ``kernels.py`` for what they compute."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .row_mix import RowMix
+from .tables import kept_per_shape, to_device
+from .taps import host_taps
+
+if TYPE_CHECKING:
+    from .decision import PeakMap
+    from .fusion import FusedScores
+    from .scores import QueryScores, ScoreMap
+
+#: Environment variable: 0 switches the kernels off.
+KERNELS = 'TPA_KERNELS'
+# Pixels of a program: rows and columns.
+_TILE = (4, 64)
+_MOST_ELEMENTS = 2**31 - 1
+
+
+@kept_per_shape(64)
+def _anchor_taps(source: int, target: int, device: str) -> tuple[Tensor, Tensor]:
+    taps = host_taps(source, target)
+    weight = taps.weight.astype(np.float64)
+    index = np.stack((taps.low, taps.high), 1).astype(np.int32)
+    return to_device(index, device), to_device(np.stack((1 - weight, weight), 1), device)
+
+
+@kept_per_shape(64)
+def _starts(query_to_class: tuple[int, ...], device: str) -> Tensor:
+    """(C + 1,) int32 first query of each class."""
+    return to_device(np.concatenate(([0], np.cumsum(np.bincount(query_to_class)))).astype(np.int32), device)
+
+
+@kept_per_shape(64)
+def _rows_of_classes(classes: tuple[int, ...], num_classes: int, device: str) -> Tensor:
+    """(C,) int32 row of each class among the covered ones, -1 for none."""
+    rows = np.full(num_classes, -1, np.int32)
+    rows[list(classes)] = np.arange(len(classes))
+    return to_device(rows, device)
+
+
+@lru_cache(maxsize=1)
+def _kernels() -> object | None:
+    try:
+        from . import kernels
+    except ImportError:
+        return None
+    return kernels
+
+
+def usable(device: torch.device) -> bool:
+    """Whether kernels run on a device: a GPU with Triton, or any device under Triton's interpreter."""
+    if os.environ.get(KERNELS) == '0':
+        return False
+    return (device.type == 'cuda' or os.environ.get('TRITON_INTERPRET') == '1') and _kernels() is not None
+
+
+def _query_mix(scores: ScoreMap) -> RowMix | None:
+    """The rows of a host's text queries; None where a kernel does not fit."""
+    classes = getattr(scores, 'query_to_class', None)
+    if classes is None or scores.rule.threshold is not None or not usable(scores.device):
+        return None
+    if classes != tuple(sorted(classes)) or (scores.source.most_channels or scores.channels) < scores.channels:
+        return None
+    mix = scores.source.row_mix()
+    # Kernels count elements in 32 bits.
+    return mix if mix is not None and mix.values.numel() <= _MOST_ELEMENTS else None
+
+
+class FusedReader:
+    """Reads the scores of an image by kernels: the best class of each pixel, of the host and of one setting of TPA.
+
+    Args:
+        host: The host's scores.
+        mix: Their rows.
+        added: The setting; None for the host alone.
+    """
+
+    def __init__(self, host: QueryScores, mix: RowMix, added: FusedScores | None) -> None:
+        self.host, self.mix, self.added = host, mix, added
+        if added is not None:
+            lookup, device = added.lookup, str(host.device)
+            self.cosines = lookup.cosines.row_mix()
+            self.scale = lookup.scale(0, host.size[0], added.fusion.beta)
+            self.covered = _rows_of_classes(lookup.prototypes.classes, host.num_classes, device)
+
+    @classmethod
+    def of(cls, host: ScoreMap, added: Sequence[FusedScores | None]) -> FusedReader | None:
+        """A reader where kernels run and fit: text queries sorted by class, and at most one setting beside the host."""
+        settings = [one for one in added if one is not None]
+        if len(settings) > 1 or len(added) - len(settings) > 1 or any(one.adds_nothing for one in settings):
+            return None
+        mix = _query_mix(host)
+        return None if mix is None else cls(host, mix, settings[0] if settings else None)
+
+    def read(
+        self,
+        host: PeakMap | None,
+        added: PeakMap | None,
+        mass: Tensor | None = None,
+        struck: tuple[Tensor | None, Tensor | None] = (None, None),
+    ) -> None:
+        """Fills the peaks of the host and of the setting, where they are wanted.
+
+        Args:
+            host, added: Peaks of the whole image, with the highest values.
+            mass: (H, W), filled if it is wanted.
+            struck: (C,) bool classes that the host and the setting may not choose.
+        """
+        scores, (height, width) = self.host, self.host.size
+        nothing = self.scale if self.added is not None else self.mix.weight
+        outputs = []
+        for peaks in (host, added):
+            parts = (None,) * 3 if peaks is None else (peaks.label, peaks.best, peaks.total)
+            outputs += [nothing if part is None else part for part in parts]
+        totals = mass is not None or any(peaks is not None and peaks.total is not None for peaks in (host, added))
+        for slot, peaks in ((2, host), (5, added)):
+            if totals and peaks is not None and peaks.total is None:
+                outputs[slot] = torch.empty(scores.size, device=scores.device)  # its rule does not read it
+        # Where one of the two strikes nothing out, its peaks are not wanted either.
+        masks = [nothing if one is None else one.to(torch.int8) for one in struck]
+        cosines = self.mix if self.added is None else self.cosines
+        rows, columns = _TILE
+        _kernels().decode_kernel[(-(-height // rows), -(-width // columns))](
+            self.mix.values,
+            self.mix.index,
+            self.mix.weight,
+            _starts(scores.query_to_class, str(scores.device)),
+            cosines.values,
+            cosines.index,
+            cosines.weight,
+            self.covered if self.added is not None else self.mix.index,
+            nothing,
+            *masks,
+            *outputs,
+            nothing if mass is None else mass,
+            scores.num_classes,
+            height,
+            width,
+            self.mix.values.shape[1],
+            cosines.values.shape[1],
+            K=self.mix.index.shape[1],
+            L=cosines.index.shape[1],
+            HOST=host is not None,
+            ADDED=added is not None,
+            TOTALS=totals,
+            MASS=mass is not None,
+            STRUCK=any(one is not None for one in struck),
+            ROWS=rows,
+            COLUMNS=columns,
+        )
+
+
+def fused_anchors(scores: ScoreMap, grid: tuple[int, int], tau: float) -> tuple[Tensor, Tensor] | None:
+    """(C, h, w) float64 weights and (C,) int64 counts of pixel anchors by one kernel; None where it does not fit.
+
+    Args:
+        scores: The host's scores.
+        grid: Height and width of the patch grid.
+        tau: What the probability of an anchor exceeds.
+    """
+    mix = _query_mix(scores)
+    if mix is None:
+        return None
+    (height, width), device = scores.size, scores.device
+    weights = torch.zeros(scores.num_classes, *grid, dtype=torch.float64, device=device)
+    counts = torch.zeros(scores.num_classes, dtype=torch.int32, device=device)
+    rows, columns = _TILE
+    _kernels().anchor_kernel[(-(-height // rows), -(-width // columns))](
+        mix.values,
+        mix.index,
+        mix.weight,
+        _starts(scores.query_to_class, str(device)),
+        *_anchor_taps(grid[0], height, str(device)),
+        *_anchor_taps(grid[1], width, str(device)),
+        weights,
+        counts,
+        tau,
+        scores.num_classes,
+        height,
+        width,
+        mix.values.shape[1],
+        *grid,
+        K=mix.index.shape[1],
+        ROWS=rows,
+        COLUMNS=columns,
+    )
+    return weights, counts.long()

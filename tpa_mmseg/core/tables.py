@@ -1,0 +1,41 @@
+"""Tables of indices and weights that depend on shapes alone: made once on the CPU and kept on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import ParamSpec, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+_P = ParamSpec('_P')
+_T = TypeVar('_T')
+
+_caches: list = []
+
+
+def kept_per_shape(maxsize: int) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+    """Decorator of functions from sizes and a device's name to tensors: keeps the last ``maxsize`` results.
+
+    A copy to a GPU waits for it, so the second image of a shape must not need one.
+    """
+
+    def decorate(make: Callable[_P, _T]) -> Callable[_P, _T]:
+        cached = lru_cache(maxsize=maxsize)(make)
+        _caches.append(cached)
+        return cached
+
+    return decorate
+
+
+def to_device(table: np.ndarray, device: str) -> Tensor:
+    """A table on a device. It is a copy of its own also on the CPU."""
+    return torch.from_numpy(np.array(table, order='C')).to(device)
+
+
+def forget_tables() -> None:
+    """Frees the tables of all devices."""
+    for cached in _caches:
+        cached.cache_clear()
