@@ -89,6 +89,12 @@ def test_a_torch_that_is_too_old_is_named():
     assert 'needs torch>=' in first and 'this is 2.0.1' in first and 'needs torchvision>=' in second
 
 
+def test_a_torch_that_does_not_read_pickles_safely_is_a_warning(monkeypatch, capsys):
+    monkeypatch.setattr(doctor, 'survey', lambda: with_changes('timm', torch='2.9.1'))
+    doctor.diagnose(as_json=True)
+    assert 'only safetensors files are read' in json.loads(capsys.readouterr().out)['installed']['warning']
+
+
 def test_every_problem_is_told_at_once():
     facts = with_changes('timm', mmcv_lite='2.2.0', setuptools='84.0.0', torch='2.14.1+cpu')
     assert len(doctor.problems(facts, REQUIRED)) == 4

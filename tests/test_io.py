@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from tpa_mmseg.errors import TPAError, user_message
-from tpa_mmseg.io import atomic_write, write_json, write_png
+from tpa_mmseg.io import atomic_write, parse_json, write_json, write_png
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path):
@@ -53,3 +53,21 @@ def test_png_appears_when_it_is_complete(tmp_path):
     write_png(tmp_path / 'a' / 'file.png', Image.new('RGB', (3, 2), (1, 2, 3)))
     with Image.open(tmp_path / 'a' / 'file.png') as image:
         assert image.size == (3, 2) and image.getpixel((0, 0)) == (1, 2, 3)
+
+
+def test_json_of_strangers_is_parsed_and_reduced():
+    assert parse_json('{"a": [1, {"b": null}]}') == {'a': [1, {'b': None}]}
+    assert parse_json(b'{"a": [1, {"b": null}]}', lambda item: item if 'a' in item else len(item)) == {'a': [1, 1]}
+
+
+@pytest.mark.parametrize(
+    'text', ['', '{', '[' * 200_000, '{"a": 1, "a": 2}', '[NaN]', '[-Infinity]', '9' * 5000, b'\xff\xfe\x00']
+)
+def test_odd_json_is_a_value_error(text):
+    with pytest.raises(ValueError):
+        parse_json(text)
+
+
+def test_the_sentence_of_every_error_of_ours_is_found():
+    text = 'Caught UnreadableImage in worker process 0.\n ...\ntpa_mmseg.images.UnreadableImage: Cannot decode a.jpg.\n'
+    assert user_message(TPAError(text)) == 'Cannot decode a.jpg.'

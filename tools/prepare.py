@@ -25,6 +25,8 @@ DATASETS = {
     'cityscapes': (('cityscapes',), 'leftImg8bit_trainvaltest.zip gtFine_trainvaltest.zip'),
     'ade20k': (('ade20k',), 'ADEChallengeData2016.zip'),
 }
+# Those of tpa_mmseg.prepare.Limits, in MB.
+FILE_MB, JSON_MB = 64.0, 2048.0
 WORKERS = min(8, os.cpu_count() or 1)
 
 
@@ -46,6 +48,14 @@ def parse_args(argv: Sequence[str] | None, prog: str | None = None) -> argparse.
         command.add_argument(
             '--symlink', action='store_true', help='symlink images that are in a folder instead of copying them'
         )
+        for option, what, limit in (('file', 'image or label', FILE_MB), ('json', 'annotation file', JSON_MB)):
+            command.add_argument(
+                f'--max-{option}-mb',
+                type=float,
+                default=limit,
+                metavar='MB',
+                help=f'largest {what} that is read (default: {limit:g})',
+            )
         add_common_arguments(command)
     command = commands.add_parser('check', help='check prepared datasets')
     command.add_argument(
@@ -74,7 +84,7 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from tpa_mmseg.errors import TPAError
-    from tpa_mmseg.prepare import LAYOUTS, dataset_of, prepare
+    from tpa_mmseg.prepare import LAYOUTS, Limits, dataset_of, prepare
 
     if args.workers < 1:
         raise TPAError(f'--workers must be at least 1, got {args.workers}.')
@@ -82,7 +92,8 @@ def run(args: argparse.Namespace) -> None:
         sys.exit(run_checks(args))
     layout = LAYOUTS[dataset_of(args.command)]
     out = Path(args.out or Path(args.data_root) / layout.folder)
-    prepared = prepare(args.command, args.source, out, args.workers, args.symlink, args.with_train)
+    limits = Limits(args.max_file_mb, args.max_json_mb)
+    prepared = prepare(args.command, args.source, out, args.workers, args.symlink, args.with_train, limits)
     print(f'{layout.title}: {prepared.images:,} test images in {out}, {prepared.written:,} files written.')
     if prepared.images not in layout.counts:
         expected = ' or '.join(f'{count:,}' for count in layout.counts)

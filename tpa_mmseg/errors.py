@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 class TPAError(RuntimeError):
     """An error that the user can fix. The message names the cause and the remedy.
@@ -14,5 +16,5 @@ def user_message(error: BaseException) -> str:
     """Returns the message of an error for a user, without the traceback that a data loader's worker wraps it into."""
     text = str(error).strip()
     if isinstance(error, TPAError):
-        return text.rsplit('TPAError: ', 1)[-1].strip()
+        return re.split(r'tpa_mmseg[\w.]*\.\w+: ', text)[-1].strip()
     return f'{type(error).__name__}: {text}'

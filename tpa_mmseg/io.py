@@ -1,4 +1,4 @@
-"""Files that appear under their name only when they are complete."""
+"""Files that appear under their name only when they are complete, and JSON from strangers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import errno
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -52,6 +52,34 @@ def atomic_write(path: str | os.PathLike, mode: str = 'wb') -> Iterator[IO]:
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+
+
+def parse_json(text: str | bytes, keep: Callable[[dict], Any] = dict) -> Any:
+    """Parses JSON from strangers.
+
+    Args:
+        text: The JSON.
+        keep: Called with every object; returns what to keep of it.
+
+    Raises:
+        ValueError: It is not JSON, too deep, has a key twice, or NaN or infinity, which JSON does not have.
+    """
+
+    def build(pairs: list[tuple[str, Any]]) -> Any:
+        item = dict(pairs)
+        if len(item) < len(pairs):
+            raise ValueError(f'a key occurs twice among {", ".join(item)[:80]}')
+        return keep(item)
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f'{constant} is not JSON')
+
+    try:
+        return json.loads(text, object_pairs_hook=build, parse_constant=refuse)
+    except RecursionError as error:
+        raise ValueError('nested too deeply') from error
+    except MemoryError as error:
+        raise ValueError('not enough memory') from error
 
 
 def write_json(path: str | os.PathLike, content: Any) -> None:

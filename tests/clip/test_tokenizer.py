@@ -67,6 +67,17 @@ def test_a_host_takes_known_class_names_and_names_all_unknown_ones(tmp_path: Pat
         SCLIP(clip, class_names=['cat', 'horse', 'route 7'], templates=['a photo of a {}.'])
 
 
+@pytest.mark.parametrize(
+    'words',
+    ['[' * 100_000, '[]', '5', '{"a": 1}', '{"a": [-1]}', '{"a": [11]}', '{"a": ["b"]}', '{"a": [1], "a": [2]}'],
+)
+def test_odd_words_are_one_message(words: str, tmp_path: Path) -> None:
+    path = tmp_path / 'small.safetensors'
+    path.write_bytes(safetensors.torch.save({'a': torch.ones(1)}, {'words': words}))
+    with pytest.raises(TPAError, match=r'small\.safetensors'):
+        CLIPSpec(config(), path).tokenizer()
+
+
 def test_other_files_have_the_tokenizer_of_open_clip(tmp_path: Path) -> None:
     safetensors.torch.save_file(open_clip.CLIP(**tiny_clip()).state_dict(), tmp_path / 'clip.safetensors')
     assert stored_words(tmp_path / 'clip.safetensors') is None

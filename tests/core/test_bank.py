@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.torch import save_file
 from torch.testing import assert_close
 from tpa_tools.benchmarking import direct
 
@@ -152,3 +155,51 @@ def test_a_saved_bank_comes_back_as_it_was(tmp_path):
     assert torch.equal(loaded.counts, bank.counts)
     for name in ('rule', 'images', 'fingerprint', 'pool'):
         assert getattr(loaded, name) == getattr(bank, name)
+
+
+SUMS, COUNTS = torch.ones(CLASSES, DIM, dtype=torch.float64), torch.ones(CLASSES, dtype=torch.int64)
+ABOUT = {'images': 2, 'rule': AnchorRule().as_dict(), 'fingerprint': {}, 'pool': ['a.jpg']}
+
+
+@pytest.mark.parametrize(
+    ('sums', 'counts', 'about'),
+    [
+        (SUMS.float(), COUNTS, ABOUT),
+        (SUMS, COUNTS.double(), ABOUT),
+        (SUMS, -COUNTS, ABOUT),
+        (SUMS * float('nan'), COUNTS, ABOUT),
+        (SUMS, COUNTS[1:], ABOUT),
+        (SUMS[0], COUNTS[:1].expand(DIM).clone(), ABOUT),
+        (SUMS[None], COUNTS[:1], ABOUT),
+        (SUMS.sum(), COUNTS.sum(), ABOUT),
+        (SUMS, COUNTS, []),
+        (SUMS, COUNTS, {}),
+        (SUMS, COUNTS, {**ABOUT, 'images': '2'}),
+        (SUMS, COUNTS, {**ABOUT, 'images': 2.5}),
+        (SUMS, COUNTS, {**ABOUT, 'images': True}),
+        (SUMS, COUNTS, {**ABOUT, 'images': -1}),
+        (SUMS, COUNTS, {**ABOUT, 'images': float('nan')}),
+        (SUMS, COUNTS, {**ABOUT, 'fingerprint': []}),
+        (SUMS, COUNTS, {**ABOUT, 'pool': 'a.jpg'}),
+        (SUMS, COUNTS, {**ABOUT, 'pool': [1, 2]}),
+        (SUMS, COUNTS, {**ABOUT, 'rule': []}),
+        (SUMS, COUNTS, {**ABOUT, 'rule': {'unknown': 1}}),
+        (SUMS, COUNTS, {**ABOUT, 'rule': {'k': 'two'}}),
+        (SUMS, COUNTS, {**ABOUT, 'rule': {'k': 10**400}}),
+        (SUMS, COUNTS, '[' * 100_000),
+    ],
+)
+def test_a_bank_of_wrong_types_is_one_message(tmp_path, sums, counts, about):
+    path = tmp_path / 'bank.safetensors'
+    text = about if isinstance(about, str) else json.dumps(about)
+    save_file({'sums': sums.contiguous(), 'counts': counts.contiguous()}, path, {'tpa_mmseg.bank/1': text})
+    with pytest.raises(TPAError, match=r'bank\.safetensors is .* delete it and build it again\.$'):
+        PrototypeBank.load(path)
+
+
+def test_a_header_of_any_length_is_one_message(tmp_path):
+    path = tmp_path / 'bank.safetensors'
+    for length in (0, 9, 2**40, 2**64 - 1):
+        path.write_bytes(length.to_bytes(8, 'little') + b'{"a": 1}')
+        with pytest.raises(TPAError, match='is not a readable prototype bank'):
+            PrototypeBank.load(path)

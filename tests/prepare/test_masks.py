@@ -13,7 +13,7 @@ from tests.prepare import archives
 from tests.prepare.archives import packed, write_tar, write_zip
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.prepare import prepare
-from tpa_mmseg.prepare.labels import decode_mask
+from tpa_mmseg.prepare.masks import decode_mask
 
 REFERENCE = json.loads((Path(__file__).parent / 'coco_masks.json').read_text(encoding='utf-8'))
 
@@ -54,7 +54,7 @@ def test_polygons_without_area_are_an_empty_mask(polygons):
     [
         ({'size': [3, 2], 'counts': [6]}, 'mask of'),
         ({'size': [2, 3], 'counts': [5]}, 'RLE of 5 pixels'),
-        ({'size': [2, 3], 'counts': [7, -1]}, 'RLE of 6 pixels'),
+        ({'size': [2, 3], 'counts': [7, -1]}, 'RLE of other values'),
         ({'size': [2, 3], 'counts': 'é'.encode()}, 'invalid RLE string'),
         ({'size': [2, 3], 'counts': 'é'}, 'invalid RLE string'),
         ({'size': [2, 3], 'counts': ''}, 'invalid RLE string'),

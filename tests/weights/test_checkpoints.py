@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import subprocess
+import zipfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -104,6 +105,51 @@ def test_mmengine_keeps_the_map_location(tmp_path: Path) -> None:
     assert read['state_dict']['weight'].is_meta
     with pytest.raises(FileNotFoundError, match='b.pth'):
         CheckpointLoader.load_checkpoint(str(tmp_path / 'b.pth'))
+
+
+def test_a_program_is_refused_wherever_weights_are_read(tmp_path: Path) -> None:
+    """A TorchScript archive, whose code runs when it is loaded."""
+    with zipfile.ZipFile(tmp_path / 'a.pt', 'w') as archive:
+        archive.writestr('a/code/__torch__.py', 'raise SystemExit')
+    for load in (load_state_dict, read_checkpoint, CheckpointLoader.load_checkpoint):
+        with pytest.raises(TPAError, match=r'a\.pt is a TorchScript archive.*tpa weights download'):
+            load(str(tmp_path / 'a.pt'))
+
+
+def test_a_compressed_checkpoint_is_refused(tmp_path: Path) -> None:
+    """PyTorch does not compress: such a file unfolds to any size."""
+    torch.save({'weight': torch.zeros(1000)}, tmp_path / 'a.pth')
+    with zipfile.ZipFile(tmp_path / 'a.pth') as plain, zipfile.ZipFile(tmp_path / 'b.pth', 'w', 8) as packed:
+        for name in plain.namelist():
+            packed.writestr(name, plain.read(name))
+    with pytest.raises(TPAError, match=r'b\.pth cannot be read as weights \(it is compressed'):
+        load_state_dict(tmp_path / 'b.pth')
+
+
+@pytest.mark.filterwarnings('ignore::UserWarning:torch')
+@pytest.mark.parametrize(
+    'state',
+    [
+        {3: torch.ones(2)},
+        {None: torch.ones(2), 'a': torch.ones(2)},
+        {'a': torch.eye(2).to_sparse()},
+        {'a': torch.ones(2, device='meta')},
+        {'a': torch.nested.nested_tensor([torch.ones(1), torch.ones(2)])},
+        {'a': 1.5},
+        [torch.ones(2)],
+        5,
+    ],
+)
+def test_what_is_not_a_state_dict_is_one_message(tmp_path: Path, state: object) -> None:
+    torch.save(state, tmp_path / 'a.pth')
+    with pytest.raises(TPAError, match=r'a\.pth (holds no state dict|cannot be read as weights)'):
+        load_state_dict(tmp_path / 'a.pth')
+
+
+def test_mmengine_names_a_damaged_checkpoint(tmp_path: Path) -> None:
+    (tmp_path / 'a.pth').write_bytes(b'PK\x03\x04 damaged')
+    with pytest.raises(TPAError, match=r'a\.pth cannot be read as weights'):
+        CheckpointLoader.load_checkpoint(str(tmp_path / 'a.pth'))
 
 
 def test_a_pytorch_that_is_not_safe_reads_no_pickle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

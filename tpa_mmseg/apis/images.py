@@ -18,6 +18,7 @@ from PIL import Image, ImageOps
 from ..datasets import LoadImage
 from ..datasets.pool import IMAGE_SUFFIXES
 from ..errors import TPAError
+from ..images import UnreadableImage
 from ..visualization.images import to_rgb
 
 #: An image, a batch, a folder, or any collection of these.
@@ -25,10 +26,6 @@ Images = str | os.PathLike | Image.Image | np.ndarray | torch.Tensor | Iterable
 
 VIDEO_SUFFIXES = ('.mp4', '.avi', '.mov', '.mkv', '.webm', '.m4v', '.mpg', '.mpeg')
 _LOAD = LoadImage()
-
-
-class UnreadableImage(TPAError):
-    """An image that cannot be read. Others may be readable."""
 
 
 class ImageSource:
@@ -55,10 +52,7 @@ class ImageSource:
         Raises UnreadableImage for a file that is missing, damaged or not an image.
         """
         if self.path is not None:
-            try:
-                return _LOAD.transform({'img_path': self.path})
-            except TPAError as error:
-                raise UnreadableImage(str(error)) from error
+            return _LOAD.transform({'img_path': self.path})
         size = self._pixels.shape[:2]
         return {'img': np.ascontiguousarray(self._pixels[..., ::-1]), 'img_shape': size, 'ori_shape': size}
 
@@ -184,7 +178,7 @@ def _from_path(path: Path, skipped: list[Skipped]) -> Iterator[ImageSource]:
                 )
     elif is_video(path):
         raise TPAError(f'{path} is a video: pass it to tools/segment.py, or its frames to Segmenter.stream.')
-    elif not path.exists():
+    elif not path.is_file():  # a pipe would never end
         raise TPAError(f'Image not found: {path}. Check the path.')
     else:
         yield ImageSource(path.name, path)

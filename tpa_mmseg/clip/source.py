@@ -7,7 +7,6 @@ import difflib
 import logging
 import os
 import warnings
-import zipfile
 from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import cached_property, lru_cache
@@ -45,8 +44,8 @@ class CLIPSpec:
     Args:
         model: Name of an open_clip model, or a dict in the shape of open_clip's own configs (``embed_dim``,
             ``vision_cfg``, ``text_cfg``, ``quick_gelu``, ...).
-        pretrained: An open_clip tag, e.g. ``'openai'``, a file (safetensors, a PyTorch state dict, or OpenAI's
-            whole model), or None for random weights. A tag is looked for in the weights folder as
+        pretrained: An open_clip tag, e.g. ``'openai'``, a file (safetensors or a PyTorch state dict),
+            or None for random weights. A tag is looked for in the weights folder as
             ``<model>.<tag>.safetensors`` (or .pt, .bin) before it is downloaded. A file may name the few words it was
             trained with, see :mod:`.tokenizer`.
         precision: ``'float32'``, or ``'float16'`` or ``'bfloat16'`` by autocast.
@@ -195,11 +194,6 @@ class CLIPSpec:
 
     @cached_property
     def _state(self) -> dict[str, Tensor]:
-        if _is_program(self.path):
-            raise TPAError(
-                f'{self.path} is a TorchScript archive, which is a program and is not run: download the weights as '
-                'safetensors instead (tpa weights download CONFIG), or set clip.pretrained to their tag.'
-            )
         return load_state_dict(self.path)
 
 
@@ -231,14 +225,6 @@ def _private_config(config: Mapping) -> dict:
         )
     # mmengine's ConfigDict treats missing attributes in its own way; open_clip expects plain dicts.
     return {key: dict(value) if isinstance(value, Mapping) else value for key, value in config.items()}
-
-
-def _is_program(path: Path) -> bool:
-    """Returns True for a TorchScript archive, the form in which OpenAI published its models."""
-    if not zipfile.is_zipfile(path):
-        return False
-    with zipfile.ZipFile(path) as archive:
-        return any('/code/' in name for name in archive.namelist())
 
 
 def _fill_causal_masks(model: nn.Module) -> None:

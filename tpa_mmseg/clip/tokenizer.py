@@ -8,7 +8,6 @@ the start and the end of a text. ``text_cfg.vocab_size`` is the number of rows.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,6 +17,8 @@ import torch
 from torch import Tensor
 
 from ..errors import TPAError
+from ..io import parse_json
+from ..weights.checkpoints import damage_named
 
 # Words that an error message names as examples.
 _EXAMPLES = 12
@@ -27,9 +28,10 @@ def stored_words(path: Path) -> dict[str, list[int]] | None:
     """Reads the words that a weights file names and their rows; None if it names none."""
     if path.suffix != '.safetensors':
         return None
-    with safetensors.safe_open(path, framework='pt') as file:
-        words = (file.metadata() or {}).get('words')
-    return None if words is None else json.loads(words)
+    with damage_named(path):
+        with safetensors.safe_open(path, framework='pt') as file:
+            words = (file.metadata() or {}).get('words')
+        return None if words is None else parse_json(words)
 
 
 class WordTokenizer:
@@ -44,6 +46,11 @@ class WordTokenizer:
 
     def __init__(self, words: Mapping[str, Sequence[int]], rows: int, context_length: int, name: str) -> None:
         self.words, self.rows, self.context_length, self.name = words, rows, context_length, name
+        if not isinstance(words, Mapping) or not all(isinstance(pieces, list) for pieces in words.values()):
+            raise TPAError(f'{name} does not map its words to lists of rows: use another file.')
+        for word, pieces in words.items():
+            if not all(type(row) is int and 0 <= row < rows for row in pieces):
+                raise TPAError(f'{name} gives the word {word!r} a row that is not one of {rows}: use another file.')
 
     def __call__(self, texts: str | Sequence[str]) -> Tensor:
         """Returns (n, context_length) int64 tokens."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from math import isfinite
 from typing import NamedTuple
 
 import torch
@@ -41,6 +42,8 @@ class AnchorRule:
         for name, allowed in (('k_min_scope', ('image', 'pool')), ('per', ('pixel', 'patch'))):
             if getattr(self, name) not in allowed:
                 raise ValueError(f'anchors.{name} must be one of {allowed}, not {getattr(self, name)!r}')
+        if not all(isinstance(number, (int, float)) and isfinite(number) for number in (self.k, self.k_min)):
+            raise ValueError(f'anchors.k and anchors.k_min must be numbers, not {self.k!r} and {self.k_min!r}')
 
     def tau(self, num_classes: int) -> float:
         return min(self.k / num_classes, _HIGHEST_TAU)

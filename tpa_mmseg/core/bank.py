@@ -158,8 +158,8 @@ class PrototypeBank:
         sums, counts, about = read_bank(path)
         try:
             bank = cls(*sums.shape, rule=AnchorRule(**about['rule']))
-            bank.images, bank.fingerprint, bank.pool = int(about['images']), about['fingerprint'], about['pool']
-        except (KeyError, TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise TPAError(f'The bank {path} is damaged ({error}): delete it and build it again.') from error
         bank.sums, bank.counts = sums, counts
+        bank.images, bank.fingerprint, bank.pool = about['images'], about['fingerprint'], about['pool']
         return bank

@@ -12,10 +12,11 @@ from safetensors.torch import save
 from torch import Tensor
 
 from ..errors import TPAError
-from ..io import atomic_write
+from ..io import atomic_write, parse_json
 
 # One key for all that is not a tensor: safetensors writes several in random order, and equal banks are equal files.
 _KEY = 'tpa_mmseg.bank/1'
+_ABOUT = {'images': int, 'rule': dict, 'fingerprint': dict, 'pool': list}
 _PARTS = {'host': 'another host', 'encoder': 'another encoder', 'classes': 'another class list'}
 
 
@@ -43,13 +44,26 @@ def read_bank(path: str | os.PathLike) -> tuple[Tensor, Tensor, dict]:
             if _KEY not in metadata:
                 raise TPAError(f'{path} is a safetensors file but not a prototype bank: give the file of a bank.')
             sums, counts = file.get_tensor('sums'), file.get_tensor('counts')
-        about = json.loads(metadata[_KEY])
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        about = parse_json(metadata[_KEY])
+        _check(sums, counts, about)
+    except (SafetensorError, OSError, KeyError, ValueError, MemoryError) as error:
         raise TPAError(f'{path} is not a readable prototype bank ({error}): delete it and build it again.') from error
-    sound = sums.dtype == torch.float64 and counts.dtype == torch.int64 and counts.shape == sums.shape[:1]
-    if not sound or not torch.isfinite(sums).all() or (counts < 0).any():
-        raise TPAError(f'The bank {path} is damaged: delete it and build it again.')
     return sums, counts, about
+
+
+def _check(sums: Tensor, counts: Tensor, about: dict) -> None:
+    """Raises ValueError for content that write_bank does not write. Args: those of write_bank."""
+    if sums.dtype != torch.float64 or counts.dtype != torch.int64 or sums.ndim != 2 or counts.shape != sums.shape[:1]:
+        raise ValueError(f'sums are {tuple(sums.shape)} {sums.dtype}, counts {tuple(counts.shape)} {counts.dtype}')
+    if not torch.isfinite(sums).all() or (counts < 0).any():
+        raise ValueError('NaN, infinity or negative counts')
+    if not isinstance(about, dict):
+        raise ValueError('no description')
+    for key, kind in _ABOUT.items():
+        if type(about.get(key)) is not kind:
+            raise ValueError(f'{key} is not of type {kind.__name__}')
+    if about['images'] < 0 or not all(isinstance(name, str) for name in about['pool']):
+        raise ValueError('images or their names are not those of a pool')
 
 
 def check_fingerprint(fingerprint: dict, expected: dict, path: str | os.PathLike) -> None:

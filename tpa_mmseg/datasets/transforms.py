@@ -9,6 +9,7 @@ from mmseg.datasets.transforms import LoadAnnotations, Resize
 from mmseg.registry import TRANSFORMS
 
 from ..errors import TPAError
+from ..images import UnreadableImage, open_image
 
 
 @TRANSFORMS.register_module()
@@ -21,22 +22,16 @@ class LoadImage(LoadImageFromFile):
             data = fileio.get(path, backend_args=self.backend_args)
         except OSError as error:
             reason = error.strerror or str(error)
-            raise TPAError(
+            raise UnreadableImage(
                 f'Cannot read image {path} ({reason}). Restore the file or remove it from the dataset.'
             ) from error
         # OpenCV fills the missing rest of a JPEG with gray and only warns.
         truncated = not data or (data[:2] == b'\xff\xd8' and data.rfind(b'\xff\xd9') < 0)
-        try:
+        # MMCV's backends decode it, but they limit neither formats nor pixels.
+        with open_image(data, path):
             image = None if truncated else mmcv.imfrombytes(data, flag=self.color_type, backend=self.imdecode_backend)
-        except Exception as error:  # every decoding backend has its own exceptions
-            raise TPAError(
-                f'Cannot decode image {path} ({error}). Replace the file or remove it from the dataset.'
-            ) from error
-        if image is None:
-            raise TPAError(
-                f'Cannot decode image {path} (truncated or not an image). Replace the file or remove it from the '
-                'dataset.'
-            )
+            if image is None:
+                raise ValueError('truncated or not an image')
         results['img'] = image.astype('float32') if self.to_float32 else image
         results['img_shape'] = results['ori_shape'] = image.shape[:2]
         return results
@@ -66,9 +61,10 @@ class LoadLabels(LoadAnnotations):
     def _load_seg_map(self, results: dict) -> None:
         path = results['seg_map_path']
         try:
-            super()._load_seg_map(results)
-        except (OSError, AttributeError) as error:  # a file that is not an image decodes to None
-            reason = getattr(error, 'strerror', None) or 'not a label image'
+            with open_image(fileio.get(path, backend_args=self.backend_args), path):
+                super()._load_seg_map(results)
+        except (OSError, UnreadableImage) as error:
+            reason = getattr(error, 'strerror', None) or error.__cause__
             raise TPAError(f'Cannot read labels {path} ({reason}). Prepare the dataset again.') from error
         # mmseg squeezes the labels, which removes the row or column.
         if results['gt_seg_map'].ndim < 2:

@@ -11,7 +11,7 @@ from .check import Report, check, exists
 from .jobs import WORKERS, Job, run
 from .layouts import LAYOUTS, Layout, dataset_of
 from .output import Output
-from .sources import Sources
+from .sources import Limits, Sources
 
 # Dataset -> the function that plans which files to make from which.
 PLANS: dict[str, Callable[[Sources, str], list[Job]]] = {
@@ -40,6 +40,7 @@ def prepare(
     workers: int = WORKERS,
     symlink: bool = False,
     train: bool = False,
+    limits: Limits | None = None,
 ) -> Prepared:
     """Prepares a dataset.
 
@@ -52,9 +53,10 @@ def prepare(
         workers: Number of threads.
         symlink: Whether to symlink images that are in a folder instead of copying them.
         train: Whether to prepare the training split too.
+        limits: The largest files that are read.
     """
     dataset = dataset_of(dataset)
-    with Sources(sources) as opened, Output(out) as output:
+    with Sources(sources, limits) as opened, Output(out) as output:
         jobs = PLANS[dataset](opened, 'val')
         ending = LAYOUTS[dataset].images.partition('{stem}')[2]
         images = sum(job.target.endswith(ending) for job in jobs)

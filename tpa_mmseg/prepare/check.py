@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
+from ..images import UnreadableImage, open_image
 from . import labels
 from .jobs import WORKERS, in_parallel
 from .layouts import IGNORED, LAYOUTS, Layout, dataset_of
@@ -130,11 +130,11 @@ def _check_content(layout: Layout, stems: list[str], workers: int, report: Repor
     def look(stem: str) -> tuple[str, str] | None:
         image, label = layout.image('val', stem), layout.label('val', stem)
         try:
-            with Image.open(report.folder / image) as opened:
+            with open_image(report.folder / image, image) as opened:
                 opened.load()
                 size = opened.size
-        except (OSError, SyntaxError, ValueError) as error:
-            return 'image unreadable', f'{image} ({error})'
+        except UnreadableImage as error:
+            return 'image unreadable', f'{image} ({error.__cause__})'
         try:
             pixels = labels.read((report.folder / label).read_bytes())
         except (OSError, ValueError) as error:

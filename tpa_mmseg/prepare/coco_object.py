@@ -6,19 +6,18 @@ but if two of them overlap, another one may be on top.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping
 
-import numpy as np
-
 from ..errors import TPAError
+from ..io import parse_json
 from . import pairs
 from .coco_stuff import RAW_IDS, THINGS, find_images
 from .jobs import InMemory, Job
-from .labels import Relabeling, decode_mask, pycocotools_mask, write
+from .labels import Relabeling
 from .layouts import IGNORED, LAYOUTS
+from .masks import draw_masks, pycocotools_mask
 from .sources import Member, Sources
 
 _LAYOUT = LAYOUTS['coco_object']
@@ -56,27 +55,24 @@ def draw(instances: Mapping) -> bytes:
     Args:
         instances: ``size`` (height, width) and ``objects``, annotations of COCO.
     """
-    labels = np.zeros(instances['size'], dtype=np.uint8)
-    for item in sorted(instances['objects'], key=lambda item: -item.get('iscrowd', 0)):
-        if item['category_id'] not in _FROM_CATEGORY:
-            raise ValueError(f'contains the category {item["category_id"]}, which is not a thing class of COCO')
-        labels[decode_mask(item['segmentation'], *instances['size'])] = _FROM_CATEGORY[item['category_id']]
-    return write(labels)
+    objects = sorted(instances['objects'], key=lambda item: item.get('iscrowd') != 1)
+    annotations = ((item.get('id'), item.get('category_id'), item.get('segmentation')) for item in objects)
+    return draw_masks(instances['size'], annotations, _FROM_CATEGORY)
 
 
 def _read_instances(file: Member, images: Mapping[str, Member]) -> dict[str, InMemory]:
     """Returns number -> size and instances of every image, those without instances included."""
     pycocotools_mask()  # is it installed? Not after minutes of reading
     try:
-        content = json.loads(file.read())
+        content = parse_json(file.read())
         sizes = {item['id']: (item['height'], item['width']) for item in content['images']}
         objects = defaultdict(list)
         for item in content['annotations']:
             objects[item['image_id']].append(item)
+        given = {
+            f'{number:012d}': InMemory({'size': size, 'objects': objects[number]}, f'Image {number} in {file}')
+            for number, size in sizes.items()
+        }
     except (ValueError, KeyError, TypeError) as error:
         raise TPAError(f'{file} is not an annotation file of COCO ({error!r}). Download it again.') from error
-    given = {
-        f'{number:012d}': InMemory({'size': size, 'objects': objects[number]}, f'Image {number} in {file}')
-        for number, size in sizes.items()
-    }
     return pairs.take(given, images, 'The annotation of {}', 'an image')

@@ -9,7 +9,6 @@ Published results are based on the first.
 from __future__ import annotations
 
 import io
-import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping
@@ -17,10 +16,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..errors import TPAError
+from ..io import parse_json
 from . import pairs
 from .jobs import InMemory, Job
-from .labels import decode_mask, pycocotools_mask, write
+from .labels import write
 from .layouts import LAYOUTS
+from .masks import draw_masks, pycocotools_mask
 from .sources import Member, Sources
 
 _LAYOUT = LAYOUTS['context']
@@ -37,6 +38,9 @@ CATEGORIES = (
 _ALL = 459
 _LABELS = np.zeros(_ALL + 1, dtype=np.uint8)
 _LABELS[list(CATEGORIES)] = range(1, len(CATEGORIES) + 1)
+_FROM_CATEGORY = {category: int(_LABELS[category]) for category in CATEGORIES}
+# Images of VOC have at most 500 x 500.
+_MAP_PIXELS = 2**24
 
 
 def plan(sources: Sources, split: str) -> list[Job]:
@@ -67,46 +71,45 @@ def draw(regions: Mapping) -> bytes:
     """Draws the label image of one image, later regions over earlier ones.
 
     Args:
-        regions: ``size`` (height, width) and ``regions``, pairs of category and mask.
+        regions: ``size`` (height, width) and ``regions``, each with its id, category and mask.
     """
-    labels = np.zeros(regions['size'], dtype=np.uint8)
-    for category, mask in regions['regions']:
-        if category not in CATEGORIES:
-            raise ValueError(f'contains the category {category}, which is not one of the 59')
-        labels[decode_mask(mask, *regions['size'])] = _LABELS[category]
-    return write(labels)
+    return draw_masks(regions['size'], regions['regions'], _FROM_CATEGORY)
 
 
 def from_map(content: bytes) -> bytes:
     """Converts a MATLAB file to a label image: the 59 classes get labels, the other 400 are background."""
     try:
-        from scipy.io import loadmat  # nothing else here needs it
+        from scipy.io import loadmat, whosmat  # nothing else here needs it
     except ImportError as error:
         raise TPAError('The MATLAB files of Pascal Context need scipy. Install it with: pip install scipy') from error
     try:
-        numbers = loadmat(io.BytesIO(content))['LabelMap']
+        # Nothing else is read: a small file may unfold to much memory, and nested cells end the process.
+        ((shape, kind),) = (found[1:] for found in whosmat(io.BytesIO(content)) if found[0] == 'LabelMap')
+        if kind not in ('uint8', 'uint16') or len(shape) != 2 or not 0 < shape[0] * shape[1] <= _MAP_PIXELS:
+            raise ValueError(f'a LabelMap of shape {shape} and type {kind}')
+        numbers = loadmat(io.BytesIO(content), variable_names=['LabelMap'])['LabelMap']
+        if not 0 <= numbers.min() <= numbers.max() <= _ALL:
+            raise ValueError(f'a LabelMap with values from {numbers.min()} to {numbers.max()} instead of {_ALL}')
+        return write(_LABELS[numbers])
     except Exception as error:  # a damaged file can raise almost anything
-        raise ValueError('is not a MATLAB file with a LabelMap') from error
-    if numbers.ndim != 2 or numbers.max() > _ALL:
-        raise ValueError(f'has a LabelMap of shape {numbers.shape} with values up to {numbers.max()} instead of {_ALL}')
-    return write(_LABELS[numbers])
+        raise ValueError(f'is not a MATLAB file with a LabelMap ({error})') from error
 
 
 def _read_json(file: Member, split: str) -> dict[str, InMemory]:
     """Returns name -> size and regions of the images of a split."""
     pycocotools_mask()  # is it installed? Not after minutes of reading
     try:
-        content = json.loads(file.read(), object_hook=_needed)
+        content = parse_json(file.read(), _needed)
         regions = defaultdict(list)
         for region in content['annos_segmentation']:
-            regions[region['image_id']].append((region['category_id'], region['segmentation']))
+            regions[region['image_id']].append((region['id'], region['category_id'], region['segmentation']))
         labels = {}
         for image in content['images']:
             if image['phase'] == split:
                 stem = image['file_name'].removesuffix('.jpg')
                 drawing = {'size': (image['height'], image['width']), 'regions': regions[image['image_id']]}
                 labels[stem] = InMemory(drawing, f'{stem} in {file}')
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise TPAError(f'{file} is not the {_JSON} of Pascal Context ({error!r}). Download it again.') from error
     return labels
 
@@ -116,5 +119,5 @@ def _needed(item: dict) -> dict | None:
     if 'phase' in item or 'counts' in item or 'annos_segmentation' in item:
         return item
     if 'category_id' in item and 'segmentation' in item:
-        return {key: item[key] for key in ('image_id', 'category_id', 'segmentation')}
+        return {'id': item.get('id'), **{key: item[key] for key in ('image_id', 'category_id', 'segmentation')}}
     return None

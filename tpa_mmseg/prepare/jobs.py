@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from ..console import ProgressBar
 from ..errors import TPAError
 from .output import Output
-from .sources import Member
+from .sources import Member, check_regular
 
 WORKERS = min(8, os.cpu_count() or 1)
 
@@ -83,6 +83,7 @@ def run(jobs: Sequence[Job], output: Output, workers: int = WORKERS, symlink: bo
 
     def finish(job: Job, content: Any) -> Job:
         if symlink and _is_linkable(job):
+            check_regular(job.origin.file)
             output.symlink(job.target, job.origin.file)
         else:
             output.write(job.target, _converted(job, content))
@@ -127,6 +128,8 @@ def _converted(job: Job, content: Any) -> bytes:
         return job.convert(content)
     except ValueError as error:
         raise TPAError(f'{job.origin} {error}.') from error
+    except MemoryError as error:
+        raise TPAError(f'Not enough memory to convert {job.origin}. Free some, or reduce --workers.') from error
 
 
 def _is_linkable(job: Job) -> bool:

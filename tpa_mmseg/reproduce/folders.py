@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -22,7 +21,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from ..errors import TPAError
-from ..io import write_json
+from ..io import parse_json, write_json
 from .experiments import EXPERIMENTS, plan
 from .results import RunResult
 from .runs import Run
@@ -90,7 +89,7 @@ class RunFolder:
     def progress(self) -> Progress | None:
         """Returns the last note; None if the run was not started."""
         try:
-            return Progress(**json.loads(self._progress.read_text(encoding='utf-8')))
+            return Progress(**parse_json(self._progress.read_text(encoding='utf-8')))
         except (OSError, ValueError, TypeError):
             return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 
 import mmengine.fileio
@@ -10,6 +9,10 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from ..datasets.palette import WHITE
+from ..images import UnreadableImage, open_image, shrink
+
+# Figures are smaller than this.
+_MEGAPIXELS = 16
 
 
 def read_image(path: str | os.PathLike | None) -> Image.Image | None:
@@ -17,16 +20,17 @@ def read_image(path: str | os.PathLike | None) -> Image.Image | None:
     if path is None:
         return None
     try:
-        with Image.open(io.BytesIO(mmengine.fileio.get(path))) as image:
+        with open_image(mmengine.fileio.get(path), path) as image:
+            shrink(image, _MEGAPIXELS)
             return to_rgb(ImageOps.exif_transpose(image))
-    except (OSError, KeyError, ValueError, SyntaxError, Image.DecompressionBombError):  # KeyError: unknown prefix
+    except (OSError, KeyError, ValueError, UnreadableImage):  # KeyError: unknown prefix
         return None
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
     """Converts any Pillow image to RGB: transparent parts to white, more than 8 bits to the visible range."""
     if image.mode[0] in 'IF':
-        return _stretch(np.asarray(image, dtype=np.float64))
+        return _stretch(np.asarray(image, dtype=np.float32))
     if image.mode in ('RGBA', 'LA', 'PA', 'La', 'RGBa') or 'transparency' in image.info:
         image = image.convert('RGBA')
         canvas = Image.new('RGBA', image.size, WHITE)

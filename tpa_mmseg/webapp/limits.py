@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
-
-from PIL import Image
 
 from ..apis.images import ImageSource, pixels_of
 from ..clip.names import split_classes
 from ..errors import TPAError
+from ..images import FORMATS, UnreadableImage, open_image, shrink
 
-#: The formats that Pillow may read. It has many more, and some of those start other programs.
-FORMATS = ('JPEG', 'PNG', 'WEBP', 'BMP', 'TIFF')
 # Longest name of an image, in characters.
 _NAME = 60
 
@@ -32,7 +28,7 @@ class Limits:
 
     images: int = 16
     megabytes: float = 16
-    megapixels: float = 100
+    megapixels: float = 40
     kept_megapixels: float = 1
     classes: int = 300
     characters: int = 20_000
@@ -54,25 +50,14 @@ def read_upload(content: bytes, name: str, limits: Limits) -> ImageSource:
     if len(content) > limits.bytes:
         raise TPAError(f'{name} is larger than {limits.megabytes:g} MB. Upload a smaller file.')
     try:
-        with Image.open(io.BytesIO(content), formats=FORMATS) as image:
-            # The size is in the header: a small file may unfold to more than there is memory.
-            if image.width * image.height > limits.megapixels * 1e6:
-                raise TPAError(
-                    f'{name} has {image.width} x {image.height} pixels, but the limit is {limits.megapixels:g} '
-                    'megapixels. Upload a smaller image.'
-                )
-            pixels = pixels_of(image, name)
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        with open_image(content, name, limits.megapixels) as image:
+            shrink(image, limits.kept_megapixels)
+            return ImageSource(name, pixels_of(image, name))
+    except UnreadableImage as error:
         raise TPAError(
-            f'{name} cannot be read. Upload a complete {", ".join(FORMATS[:-1])} or {FORMATS[-1]} file.'
+            f'{name} cannot be read ({error.__cause__}). Upload a complete {", ".join(FORMATS[:-1])} or {FORMATS[-1]} '
+            'file within the limits.'
         ) from error
-    image = ImageSource(name, pixels)
-    height, width = pixels.shape[:2]
-    factor = (limits.kept_megapixels * 1e6 / (height * width)) ** 0.5
-    if factor >= 1:
-        return image
-    size = max(1, round(height * factor)), max(1, round(width * factor))
-    return ImageSource(name, pixels_of(image.resized(size), name))
 
 
 def shown_name(name: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import TPAError
-from .checkpoints import read_checkpoint
+from .checkpoints import damage_named, read_checkpoint
 
 SUFFIXES = ('.safetensors', '.pth', '.pt', '.bin')
 
@@ -52,22 +51,21 @@ def load_state_dict(path: str | os.PathLike) -> dict[str, Tensor]:
     path = local_path(path)
     if not path.is_file():
         raise TPAError(f'There is no weights file {path}: correct the path, or copy the file there.')
-    try:
+    with damage_named(path):
         content = safetensors.torch.load_file(path) if path.suffix == '.safetensors' else read_checkpoint(path)
-    except TPAError:
-        raise
-    except Exception as error:  # a damaged file can raise almost anything
-        raise TPAError(
-            f'{path} cannot be read as weights ({first_sentence(error)}): it is damaged or holds more than tensors; '
-            'download it again, or save its state dict alone as a .safetensors file.'
-        ) from error
     for key in _CONTAINERS:
         if isinstance(content, Mapping) and isinstance(content.get(key), Mapping):
             content = content[key]
-    if not isinstance(content, Mapping) or not content or not all(isinstance(v, Tensor) for v in content.values()):
+    if not isinstance(content, Mapping) or not content or not all(_is_weight(*item) for item in content.items()):
         raise TPAError(f'{path} holds no state dict (names with tensors): use the file with the weights of the model.')
     prefix = 'module.' if all(name.startswith('module.') for name in content) else ''
     return {name[len(prefix) :]: tensor for name, tensor in content.items()}
+
+
+def _is_weight(name: object, value: object) -> bool:
+    """Returns whether this is a named tensor that a module can hold: nothing sparse, quantized, nested or absent."""
+    plain = isinstance(value, Tensor) and value.layout == torch.strided and value.device.type == 'cpu'
+    return plain and not value.is_quantized and not value.is_nested and isinstance(name, str)
 
 
 def load_into(
@@ -127,9 +125,3 @@ def digest(module: nn.Module) -> str:
         sample = flat[:: max(1, math.ceil(flat.numel() / _SAMPLE))].cpu().contiguous()
         sha.update(sample.view(torch.uint8).numpy().tobytes())
     return sha.hexdigest()
-
-
-def first_sentence(error: BaseException) -> str:
-    """Returns the reason of an error in brief: what follows in PyTorch's own messages is advice to trust the file."""
-    sentence = re.split(r'\.\s|\n', str(error).strip())[0]
-    return sentence[:160] or type(error).__name__

@@ -16,7 +16,8 @@ from open_clip.constants import HF_SAFE_WEIGHTS_NAME, HF_WEIGHTS_NAME
 
 from .. import catalog
 from ..errors import TPAError
-from .files import SUFFIXES, find, first_sentence, local_path, weights_dir
+from .checkpoints import first_sentence
+from .files import SUFFIXES, find, local_path, weights_dir
 
 
 @dataclass(frozen=True)

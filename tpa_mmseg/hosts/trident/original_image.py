@@ -9,6 +9,8 @@ import mmengine.fileio
 import numpy as np
 from mmseg.structures import SegDataSample
 
+from ...images import UnreadableImage, open_image
+
 
 def read_original(sample: SegDataSample | None, size: tuple[int, int]) -> np.ndarray | None:
     """Reads the image file of a sample.
@@ -24,10 +26,11 @@ def read_original(sample: SegDataSample | None, size: tuple[int, int]) -> np.nda
     if not path:
         return None
     try:
-        content = np.frombuffer(mmengine.fileio.get(path), np.uint8)
-    except OSError:
-        content = np.empty(0, np.uint8)
-    image = cv2.imdecode(content, cv2.IMREAD_COLOR) if content.size else None
+        content = mmengine.fileio.get(path)
+        with open_image(content, path):
+            image = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)
+    except (OSError, UnreadableImage):
+        image = None
     if image is None or image.shape[:2] != tuple(size):
         warnings.warn(
             'SAM should run on the original image, but img_path is not an image file of the size ori_shape: '
