@@ -10,8 +10,19 @@ os.environ['TRITON_INTERPRET'] = '1'
 
 import torch
 
-from tpa_mmseg.core import ENCODER, Adapter, AnchorRule, DecisionRule, Evidence, Fusion, PrototypeBank, QueryScores
-from tpa_mmseg.core import decide, find_anchors, fused
+from tpa_mmseg.core import (
+    ENCODER,
+    Adapter,
+    AnchorRule,
+    DecisionRule,
+    Evidence,
+    Fusion,
+    PrototypeBank,
+    QueryScores,
+    decide,
+    find_anchors,
+    fused,
+)
 from tpa_mmseg.hosts.windows import Sliding, StitchedWindows
 
 RULES = [

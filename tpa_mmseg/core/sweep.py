@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import torch
 from torch import Tensor
 
-from .decision import DecisionRule, Peak, PeakMap, count_labels
+from .decision import ARGMAX, DecisionRule, Peak, PeakMap, count_labels
 from .fused import FusedReader
 
 if TYPE_CHECKING:
@@ -31,6 +31,18 @@ class Added(Protocol):
             top: The band's first row.
             first: The first class.
         """
+
+
+class _Plain:
+    """The host's scores with nothing added, decided by their plain argmax."""
+
+    rule, adds_nothing = ARGMAX, True
+
+    def add_to(self, log: Tensor, top: int, first: int) -> None:
+        pass
+
+
+PLAIN = _Plain()
 
 
 def sweep_labels(host: ScoreMap, added: Sequence[Added | None], dtype: torch.dtype) -> list[Tensor]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,9 @@ from mmengine.dataset import pseudo_collate
 from torch.utils.data import DataLoader
 
 from ..console import track
-from ..core import ENCODER, AnchorRule, PrototypeBank
+from ..core import ENCODER, AnchorRule, Evidence, PrototypeBank
+from ..core.bank_file import TENSORS
+from ..core.diagnosis import ConsistencySums, Diagnosis
 from ..datasets import Pool
 from ..errors import TPAError, user_message
 from ..segmentors import TPASegmentor
@@ -43,16 +45,15 @@ def build_banks(
         specs: Key -> bank to build; equal specs share a bank.
         workers: Processes that load images.
     """
-    rank, world = dist.get_dist_info()
-    # Not a DistributedSampler: it pads the last ranks with repeats, which would be counted twice.
-    share = pool.subset(range(rank, len(pool), world))
     banks = {spec: model.new_bank(spec.rule, spec.encoder) for spec in specs.values()}
-    error = None
-    try:
-        _fill(model, share, banks, workers)
-    except Exception as caught:
-        error = caught
-    _raise_together(error)
+
+    def add(name: str, evidence: Evidence) -> None:
+        for spec, bank in banks.items():
+            if spec.members is None or name in spec.members:
+                bank.add(evidence)
+
+    encoders = {spec.encoder for spec in banks}
+    _together(lambda: _visit(model, pool, encoders, add, workers, 'Building the bank'))
     for spec, bank in banks.items():
         _all_reduce(bank)
         bank.fingerprint = {**model.fingerprint(), 'pool': pool.fingerprint()}
@@ -65,19 +66,57 @@ def build_bank(model: TPASegmentor, pool: Pool, workers: int = 0) -> PrototypeBa
     return build_banks(model, pool, {'bank': BankSpec(model.anchor_rule)}, workers)['bank']
 
 
-def _fill(model: TPASegmentor, share: Pool, banks: Mapping[BankSpec, PrototypeBank], workers: int) -> None:
+def diagnose(model: TPASegmentor, pool: Pool, bank: PrototypeBank, workers: int = 0) -> Diagnosis:
+    """Look at the pool again: do the labels follow the image? Every rank its share; the same on every rank.
+
+    Args:
+        model: Host and encoders; what is in its cache does not go through them again.
+        pool: The images of the bank.
+        bank: The whole bank.
+        workers: Processes that load images.
+    """
+    device = model.device
+    sums = ConsistencySums(bank.prototypes().to(device), bank.centered_prototypes().to(device), model.fusion)
+    _together(lambda: _visit(model, pool, [ENCODER], lambda _, evidence: sums.add(evidence, ENCODER), workers))
+    dist.all_reduce(sums.values)
+    return sums.diagnosis()
+
+
+def _together(work: Callable[[], None]) -> None:
+    """Do the work of this rank. Raise on every rank if any rank failed, so that none waits for the others forever."""
+    error = None
+    try:
+        work()
+    except Exception as caught:
+        error = caught
+    failed = [text for text in dist.all_gather_object(None if error is None else user_message(error)) if text]
+    if error is not None:
+        raise error
+    if failed:
+        raise TPAError(failed[0])
+
+
+def _visit(
+    model: TPASegmentor,
+    pool: Pool,
+    encoders: Collection[str],
+    take: Callable[[str, Evidence], None],
+    workers: int,
+    title: str = 'Looking at the pool again',
+) -> None:
+    """Calls ``take`` with the name and the evidence of every image of this rank's share of the pool."""
+    rank, world = dist.get_dist_info()
+    # Not a DistributedSampler: it pads the last ranks with repeats, which would be counted twice.
+    share = pool.subset(range(rank, len(pool), world))
     # before_test fires before the Runner puts the model into evaluation mode.
     model.eval()
     model.host.reset()
-    encoders = {spec.encoder for spec in banks}
     loader = DataLoader(share, batch_size=1, num_workers=workers, collate_fn=pseudo_collate)
-    progress = track(loader, 'Building the bank', show=dist.is_main_process())
+    progress = track(loader, title, show=dist.is_main_process())
     for name, data in zip(share.names(), progress, strict=True):
         # A pool image is often a test image too: what the networks say about it is kept, if there is a cache.
         for evidence, _ in model.look(data, encoders, keep=True):
-            for spec, bank in banks.items():
-                if spec.members is None or name in spec.members:
-                    bank.add(evidence)
+            take(name, evidence)
             evidence.release()
 
 
@@ -94,17 +133,8 @@ def save_on_main(bank: PrototypeBank, path: Path) -> None:
         raise TPAError(failure[0])
 
 
-def _raise_together(error: Exception | None) -> None:
-    """Raise on every rank if any rank failed, so that none waits for the others forever."""
-    failed = [text for text in dist.all_gather_object(None if error is None else user_message(error)) if text]
-    if error is not None:
-        raise error
-    if failed:
-        raise TPAError(failed[0])
-
-
 def _all_reduce(bank: PrototypeBank) -> None:
     images = bank.counts.new_tensor([bank.images])
-    for tensor in (bank.sums, bank.counts, images):
+    for tensor in (*(getattr(bank, name) for name in TENSORS), images):
         dist.all_reduce(tensor)
     bank.images = int(images)

@@ -12,11 +12,12 @@ from mmseg.registry import HOOKS
 
 from ..core import PrototypeBank
 from ..core.bank_file import as_json
+from ..core.diagnosis import measured_with
 from ..datasets import Pool, PoolOptions, build_pool
 from ..errors import TPAError
 from ..evaluation import describe_bank
 from ..segmentors import TPASegmentor
-from .bank_builder import build_bank, save_on_main
+from .bank_builder import build_bank, diagnose, save_on_main
 from .distributed import unwrap
 
 BANK_FILE = 'bank.safetensors'
@@ -29,13 +30,15 @@ class PrototypeBankHook(Hook):
     Args:
         pool: Options of :class:`PoolOptions`; by default 100 images of the test set.
         reuse: Whether a bank in the work directory that fits host, encoder, classes, pool and anchors is used again.
+        diagnose: Whether to find out if the host's labels follow the image (docs/method.md), by a second look at the
+            pool. Images in the model's evidence cache do not go through the networks again.
     """
 
     priority = 'VERY_HIGH'
 
-    def __init__(self, pool: dict | None = None, reuse: bool = True) -> None:
+    def __init__(self, pool: dict | None = None, reuse: bool = True, diagnose: bool = True) -> None:
         self.pool = PoolOptions.of(pool)
-        self.reuse = reuse
+        self.reuse, self.diagnose = reuse, diagnose
 
     def before_test(self, runner: Runner) -> None:
         model = unwrap(runner.model)
@@ -51,6 +54,8 @@ class PrototypeBankHook(Hook):
         # The test starts alike, whether the bank was built just now or found.
         model.host.reset()
         print_log(describe_bank(model.bank.coverage(), model.dataset_meta['classes']), 'current')
+        if model.bank.diagnosis is not None:
+            print_log(model.bank.diagnosis.describe(), 'current')
 
     def _find_or_build(self, runner: Runner, model: TPASegmentor) -> None:
         pool = build_pool(runner.cfg.test_dataloader.dataset, self.pool)
@@ -58,9 +63,15 @@ class PrototypeBankHook(Hook):
         # Rank 0 decides for all: the others may not see the file, or see it a moment later.
         found = [self._find(path, model, pool) if self.reuse and dist.is_main_process() else None]
         dist.broadcast_object_list(found)
-        bank = found[0]
+        bank, workers = found[0], runner.cfg.test_dataloader.get('num_workers', 0)
         if bank is None:
-            bank = build_bank(model, pool, runner.cfg.test_dataloader.get('num_workers', 0))
+            bank = build_bank(model, pool, workers)
+        known = bank.diagnosis is not None and bank.diagnosis.made_with == measured_with(model.fusion)
+        # Hosts that adapt to a batch would have to do so again.
+        wanted = model.fusion.consistent or (self.diagnose and model.host.images_are_independent)
+        if not known and wanted:
+            bank.diagnosis = diagnose(model, pool, bank, workers)
+        if bank is not found[0] or not known:
             save_on_main(bank, path)
         model.set_bank(bank, path)
 

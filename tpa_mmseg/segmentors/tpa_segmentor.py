@@ -25,6 +25,7 @@ from ..core import (
     label_type,
 )
 from ..core.bank_file import check_fingerprint
+from ..core.centered import SecondTerm
 from ..encoders import Encoder, PixelNormalization
 from ..errors import TPAError
 from ..hosts import Host, SegmentorHost
@@ -67,7 +68,7 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
         bank_scope: str = 'pool',
         anchors: dict | None = None,
         fusion: dict | None = None,
-        evidence_cache: int = 0,
+        evidence_cache: int = 1 << 29,
         return_scores: bool = False,
         data_preprocessor: dict | None = None,
         init_cfg: dict | None = None,
@@ -88,6 +89,7 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
         self.bank: PrototypeBank | None = None
         self.bank_file = None if bank is None else Path(bank)
         self._prototypes: Prototypes | None = None
+        self._second: SecondTerm | None = None
         self._cache = EvidenceCache(evidence_cache if self.host.images_are_independent else 0)
         self.requires_grad_(False)
         self.eval()
@@ -169,7 +171,7 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
         """The model's own setting of TPA; none without anything to look up in."""
         if self.bank_scope == 'image':
             return (Adapter(None, self.fusion, self.anchor_rule),)
-        return () if self._prototypes is None else (Adapter(self._prototypes, self.fusion),)
+        return () if self._prototypes is None else (Adapter(self._prototypes, self.fusion, second=self._second),)
 
     # The bank
 
@@ -189,6 +191,7 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
         self.bank = bank
         self.bank_file = None if file is None else Path(file)
         self._prototypes = None if bank is None else bank.prototypes().to(self.device)
+        self._second = None if bank is None else bank.second_term(self.fusion)
 
     def load_bank(self) -> None:
         """Load the bank file of the config and check that it was made for this host, encoder and classes."""

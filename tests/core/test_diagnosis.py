@@ -10,15 +10,8 @@ import torch.nn.functional as F
 
 from tests.core.cases import random_scores
 from tpa_mmseg.core import ENCODER, AnchorRule, Evidence, Fusion, PrototypeBank
-from tpa_mmseg.core.consistency import (
-    WEIGHTS,
-    CenteredPrototypes,
-    Consistency,
-    ConsistencySums,
-    Diagnosis,
-    gated,
-    open_classes,
-)
+from tpa_mmseg.core.centered import Consistency
+from tpa_mmseg.core.diagnosis import WEIGHTS, ConsistencySums, Diagnosis, gated
 from tpa_mmseg.core.scores import QueryScores
 
 CLASSES, DIM = 4, 6
@@ -117,12 +110,15 @@ def naive_diagnosis(images, sums, counts, fusion, constants) -> Diagnosis:
     return Diagnosis(kappa[0], highest, rho, unit, beta2, sum(len(p[0]) for p in points))
 
 
-def diagnose(images, sums, counts, fusion=Fusion(), constants=Consistency()) -> Diagnosis:  # noqa: B008
+def collector(sums, counts, fusion: Fusion) -> ConsistencySums:
     bank = PrototypeBank(CLASSES, DIM)
     bank.sums, bank.counts = sums.sum(0), counts.sum(0)
-    collected = ConsistencySums(
-        bank.prototypes(), CenteredPrototypes.of(sums, counts, bank.covered, 5), fusion, constants
-    )
+    bank.half_sums, bank.half_counts = sums[0], counts[0]
+    return ConsistencySums(bank.prototypes(), bank.centered_prototypes(), fusion)
+
+
+def diagnose(images, sums, counts, **fusion) -> Diagnosis:
+    collected = collector(sums, counts, Fusion(**fusion))
     for evidence in images:
         collected.add(evidence, ENCODER)
     return collected.diagnosis()
@@ -133,7 +129,7 @@ def diagnose(images, sums, counts, fusion=Fusion(), constants=Consistency()) -> 
 def test_everything_equals_the_formulas(spread, constants):
     images = [image(number, spread=spread) for number in range(6)]
     sums, counts = halves_of(images)
-    ours = diagnose(images, sums, counts, constants=constants)
+    ours = diagnose(images, sums, counts, consistent=constants)
     theirs = naive_diagnosis(images, sums, counts, Fusion(), constants)
     assert ours.points == theirs.points
     for name in ('kappa_0', 'kappa_inf', 'rho', 'unit', 'beta2'):
@@ -153,7 +149,7 @@ def test_consistent_labels_have_kappa_one_and_random_labels_about_zero():
 
     for follows, expected in ((True, 1.0), (False, 0.0)):
         images = [evidence(number, follows) for number in range(8)]
-        found = diagnose(images, *halves_of([evidence(number, True) for number in range(8)]), fusion=Fusion(alpha=1.0))
+        found = diagnose(images, *halves_of([evidence(number, True) for number in range(8)]), alpha=1.0)
         assert found.kappa_0 == pytest.approx(expected, abs=0.05)
         assert found.kappa_inf == pytest.approx(1.0, abs=0.01)
         assert (found.beta2 == 0) == follows
@@ -163,10 +159,7 @@ def test_consistent_labels_have_kappa_one_and_random_labels_about_zero():
 def test_sums_of_parts_are_the_sums_of_the_whole():
     images = [image(number) for number in range(6)]
     sums, counts = halves_of(images)
-    bank = PrototypeBank(CLASSES, DIM)
-    bank.sums, bank.counts = sums.sum(0), counts.sum(0)
-    made_with = bank.prototypes(), CenteredPrototypes.of(sums, counts, bank.covered, 5), Fusion(), Consistency()
-    whole, *parts = (ConsistencySums(*made_with) for _ in range(3))
+    whole, *parts = (collector(sums, counts, Fusion()) for _ in range(3))
     for number, evidence in enumerate(images):
         whole.add(evidence, ENCODER)
         parts[number % 2].add(evidence, ENCODER)
@@ -181,16 +174,6 @@ def test_a_closed_class_gets_the_lowest_cosine_of_any_covered_class():
         pytest.approx([0.9, 0.1]),
         *[pytest.approx([-0.5, 0.1])] * 3,
     ]
-
-
-def test_a_class_is_open_beyond_its_share_of_the_hosts_pixels():
-    values = torch.zeros(3, 10, 10)
-    values[0] = 1
-    values[1, 0, :2] = 5
-    scores = QueryScores(values, (10, 10))
-    assert open_classes(scores, torch.ones(3, dtype=torch.bool), 0.01).tolist() == [True, True, False]
-    assert open_classes(scores, torch.ones(3, dtype=torch.bool), 0.02).tolist() == [True, False, False]
-    assert open_classes(scores, torch.tensor([False, True, True]), 0.01).tolist() == [False, True, False]
 
 
 def test_a_bank_of_one_class_or_none_changes_nothing():
