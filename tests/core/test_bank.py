@@ -158,7 +158,7 @@ def test_a_saved_bank_comes_back_as_it_was(tmp_path):
 
 
 SUMS, COUNTS = torch.ones(CLASSES, DIM, dtype=torch.float64), torch.ones(CLASSES, dtype=torch.int64)
-ABOUT = {'images': 2, 'rule': AnchorRule().as_dict(), 'fingerprint': {}, 'pool': ['a.jpg']}
+ABOUT = {'images': 2, 'rule': AnchorRule().as_dict(), 'fingerprint': {}, 'pool': ['a.jpg'], 'diagnosis': None}
 
 
 @pytest.mark.parametrize(
@@ -186,13 +186,17 @@ ABOUT = {'images': 2, 'rule': AnchorRule().as_dict(), 'fingerprint': {}, 'pool':
         (SUMS, COUNTS, {**ABOUT, 'rule': {'unknown': 1}}),
         (SUMS, COUNTS, {**ABOUT, 'rule': {'k': 'two'}}),
         (SUMS, COUNTS, {**ABOUT, 'rule': {'k': 10**400}}),
+        (SUMS, COUNTS, {**ABOUT, 'diagnosis': []}),
+        (SUMS, COUNTS, {**ABOUT, 'diagnosis': {'beta2': 'much'}}),
+        (SUMS, COUNTS, {key: value for key, value in ABOUT.items() if key != 'diagnosis'}),
         (SUMS, COUNTS, '[' * 100_000),
     ],
 )
 def test_a_bank_of_wrong_types_is_one_message(tmp_path, sums, counts, about):
     path = tmp_path / 'bank.safetensors'
     text = about if isinstance(about, str) else json.dumps(about)
-    save_file({'sums': sums.contiguous(), 'counts': counts.contiguous()}, path, {'tpa_mmseg.bank/1': text})
+    parts = {'sums': sums, 'counts': counts, 'half_sums': sums.clone(), 'half_counts': counts.clone()}
+    save_file({name: part.contiguous() for name, part in parts.items()}, path, {'tpa_mmseg.bank/2': text})
     with pytest.raises(TPAError, match=r'bank\.safetensors is .* delete it and build it again\.$'):
         PrototypeBank.load(path)
 

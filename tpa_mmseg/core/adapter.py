@@ -11,9 +11,11 @@ from torch import Tensor
 
 from .anchors import AnchorRule
 from .bank import PrototypeBank
+from .centered import CenteredLookup, SecondTerm
+from .decision import ARGMAX
 from .evidence import ENCODER, Evidence
 from .fusion import FusedScores, Fusion, Lookup, Prototypes
-from .sweep import sweep_labels
+from .sweep import PLAIN, sweep_labels
 
 
 @dataclass(frozen=True)
@@ -25,12 +27,14 @@ class Adapter:
         fusion: Weights and decision of the fusion.
         anchors: What an anchor is, where an image is its own pool.
         encoder: Name of the encoder whose features are looked up.
+        second: What consistent TPA adds, if anything.
     """
 
     prototypes: Prototypes | None = None
     fusion: Fusion = Fusion()
     anchors: AnchorRule = AnchorRule()
     encoder: str = ENCODER
+    second: SecondTerm | None = None
 
     def fuse(self, evidence: Evidence) -> FusedScores:
         """The host's scores of an image with the lookup added."""
@@ -40,8 +44,10 @@ class Adapter:
             bank = PrototypeBank(evidence.scores.num_classes, phi.shape[0], self.anchors, phi.device, self.encoder)
             bank.add(evidence)
             prototypes = bank.prototypes()
-        lookup = Lookup(prototypes, phi, evidence.scores.size, self.fusion.center, evidence.norm(self.encoder))
-        return FusedScores(evidence.scores, lookup, self.fusion)
+        norm = evidence.norm(self.encoder)
+        lookup = Lookup(prototypes, phi, evidence.scores.size, self.fusion.center, norm)
+        second = None if self.second is None else CenteredLookup(self.second, phi, norm, evidence.class_counts())
+        return FusedScores(evidence.scores, lookup, self.fusion, second)
 
 
 class Labels(NamedTuple):
@@ -62,7 +68,13 @@ def decide(evidence: Evidence, adapters: Sequence[Adapter] = (), dtype: torch.dt
     Raises:
         TPAError: An alarm of the evidence, after the last kernel.
     """
-    fused = [adapter.fuse(evidence) for adapter in adapters]
-    own, *adapted = sweep_labels(evidence.scores, [None, *fused], dtype)
+    scores = evidence.scores
+    if any(adapter.second is not None for adapter in adapters):
+        # Which classes are open is known only after a sweep over the host's scores, which gives its labels as well.
+        own, *plain = sweep_labels(scores, [None] if scores.rule == ARGMAX else [None, PLAIN], dtype)
+        evidence.keep_counts(plain[0] if plain else own)
+        adapted = sweep_labels(scores, [adapter.fuse(evidence) for adapter in adapters], dtype)
+    else:
+        own, *adapted = sweep_labels(scores, [None, *(adapter.fuse(evidence) for adapter in adapters)], dtype)
     evidence.alarms.check()
     return Labels(own, tuple(adapted))

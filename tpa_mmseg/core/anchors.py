@@ -131,14 +131,16 @@ class _Probabilities:
         self.rows = scores.band
 
 
-def _patch_labels(scores: ScoreMap, grid: tuple[int, int], rule: AnchorRule) -> Tensor:
-    """(h, w) anchor classes on the patch grid, -1 elsewhere; only two pixel rows per patch row are decoded."""
+def patch_probabilities(scores: ScoreMap, grid: tuple[int, int]) -> Tensor:
+    """(C, h, w) probabilities resized to the patch grid; only two pixel rows per patch row are decoded."""
     patches = Resized(_Probabilities(scores), grid)
-    labels = torch.empty(grid, dtype=torch.int64, device=scores.device)
-    for row in range(grid[0]):
-        probability, label = best_class(patches.rows(row, row + 1))
-        labels[row] = _confident(probability, label, rule.tau(scores.num_classes))[0]
-    return labels
+    return torch.cat([patches.rows(row, row + 1) for row in range(grid[0])], dim=1)
+
+
+def _patch_labels(scores: ScoreMap, grid: tuple[int, int], rule: AnchorRule) -> Tensor:
+    """(h, w) anchor classes on the patch grid, -1 elsewhere."""
+    probability, label = best_class(patch_probabilities(scores, grid))
+    return _confident(probability, label, rule.tau(scores.num_classes))
 
 
 def _confident(probability: Tensor, label: Tensor, tau: float) -> Tensor:

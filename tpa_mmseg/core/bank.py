@@ -10,9 +10,11 @@ from torch import Tensor
 
 from ..errors import TPAError
 from .anchors import AnchorRule, find_anchors
-from .bank_file import read_bank, write_bank
+from .bank_file import TENSORS, read_bank, write_bank
+from .centered import CenteredPrototypes, SecondTerm
+from .diagnosis import Diagnosis, measured_with
 from .evidence import ENCODER, Evidence
-from .fusion import Prototypes
+from .fusion import Fusion, Prototypes
 from .scores import ScoreMap
 
 
@@ -44,7 +46,9 @@ class PrototypeBank:
     Attributes:
         sums: (C, D) float64 sum of the raw, un-normalized features of all anchors.
         counts: (C,) int64 number of anchors.
+        half_sums, half_counts: The same of one half of the images; what two halves agree on can be trusted.
         images: Number of images folded in.
+        diagnosis: Whether the host's labels follow the image, once it was measured on the pool.
         fingerprint: What the bank was made with (host, encoder, classes, ...), for those who save it.
         pool: Names of the images folded in, so that none is counted twice when a bank is extended.
     """
@@ -60,8 +64,10 @@ class PrototypeBank:
         self.rule = rule or AnchorRule()
         self.sums = torch.zeros(num_classes, dim, dtype=torch.float64, device=device)
         self.counts = torch.zeros(num_classes, dtype=torch.int64, device=device)
+        self.half_sums, self.half_counts = torch.zeros_like(self.sums), torch.zeros_like(self.counts)
         self.encoder = encoder
         self.images = 0
+        self.diagnosis: Diagnosis | None = None
         self.fingerprint: dict = {}
         self.pool: list[str] = []
 
@@ -93,20 +99,21 @@ class PrototypeBank:
         )
         sums, counts = self.contribution(evidence.scores, phi, evidence.seed)
         evidence.alarms.check()
-        return self._take(sums, counts)
+        return self._take(sums, counts, evidence.half)
 
-    def update(self, scores: ScoreMap, phi: Tensor, seed: int = 0) -> Tensor:
+    def update(self, scores: ScoreMap, phi: Tensor, seed: int = 0, half: int = 0) -> Tensor:
         """Add one image by its parts; :meth:`add` takes them from its evidence.
 
         Args:
             scores: The host's probabilities.
             phi: (D, h, w) patch features of the same image, of any float type.
             seed: Decides the pixels of random anchors; give each image its own.
+            half: 0 or 1, the half of the bank that the image belongs to.
 
         Returns:
             (C,) int64 number of anchors that the image contributed.
         """
-        return self._take(*self.contribution(scores, phi, seed))
+        return self._take(*self.contribution(scores, phi, seed), half)
 
     def contribution(self, scores: ScoreMap, phi: Tensor, seed: int = 0) -> tuple[Tensor, Tensor]:
         """(C, D) float64 sums and (C,) int64 counts that an image would add. Args: as for :meth:`update`."""
@@ -125,11 +132,15 @@ class PrototypeBank:
         sums[present] = weights[present] @ phi
         return sums, counts
 
-    def _take(self, sums: Tensor, counts: Tensor) -> Tensor:
+    def _take(self, sums: Tensor, counts: Tensor, half: int) -> Tensor:
         # New tensors, because those of a bank made in inference mode cannot be changed outside it.
         self.sums = self.sums + sums.to(self.sums.device)
         self.counts = self.counts + counts.to(self.counts.device)
+        if half == 0:
+            self.half_sums = self.half_sums + sums.to(self.sums.device)
+            self.half_counts = self.half_counts + counts.to(self.counts.device)
         self.images += 1
+        self.diagnosis = None
         return counts
 
     def merge(self, other: PrototypeBank) -> None:
@@ -138,8 +149,11 @@ class PrototypeBank:
             raise ValueError(f'banks of shape {tuple(self.sums.shape)} and {tuple(other.sums.shape)} cannot be merged')
         self.sums = self.sums + other.sums.to(self.sums.device)
         self.counts = self.counts + other.counts.to(self.counts.device)
+        self.half_sums = self.half_sums + other.half_sums.to(self.sums.device)
+        self.half_counts = self.half_counts + other.half_counts.to(self.counts.device)
         self.images += other.images
         self.pool += other.pool
+        self.diagnosis = None
 
     def prototypes(self) -> Prototypes:
         """The unit vector of every covered class."""
@@ -147,19 +161,40 @@ class PrototypeBank:
         covered = self.covered
         return Prototypes(torch.where(covered[:, None], vectors, 0), covered)
 
+    def centered_prototypes(self) -> CenteredPrototypes:
+        """The directions of the classes around the center of the feature space, for consistent TPA."""
+        parts = self.sums, self.counts, self.half_sums, self.half_counts
+        return CenteredPrototypes.of(*parts, self.covered, self.rule.k_min)
+
+    def second_term(self, fusion: Fusion) -> SecondTerm | None:
+        """What consistent TPA adds to the lookup; None if it is off or if the labels follow the image anyway."""
+        if not fusion.consistent:
+            return None
+        if self.diagnosis is None or self.diagnosis.made_with != measured_with(fusion):
+            raise TPAError(
+                'Consistent TPA needs to look at the pool again after the bank was built, with the same fusion: build '
+                'the bank with this config, without merging or extending it afterwards.'
+            )
+        if self.diagnosis.beta2 == 0:
+            return None
+        return SecondTerm(self.centered_prototypes(), self.diagnosis.beta2, fusion.consistency.gate)
+
     def save(self, path: str | os.PathLike) -> None:
         """Writes the bank as safetensors; the file is either complete or not there."""
         about = {'images': self.images, 'rule': self.rule.as_dict(), 'fingerprint': self.fingerprint, 'pool': self.pool}
-        write_bank(path, self.sums, self.counts, about)
+        about['diagnosis'] = None if self.diagnosis is None else self.diagnosis.as_dict()
+        parts = {name: getattr(self, name) for name in TENSORS}
+        write_bank(path, parts, about)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> PrototypeBank:
         """Reads a bank onto the CPU. Raises TPAError for a file that is missing, truncated, foreign or damaged."""
-        sums, counts, about = read_bank(path)
+        parts, about = read_bank(path)
         try:
-            bank = cls(*sums.shape, rule=AnchorRule(**about['rule']))
+            bank = cls(*parts['sums'].shape, rule=AnchorRule(**about['rule']))
+            bank.diagnosis = None if about['diagnosis'] is None else Diagnosis(**about['diagnosis'])
         except (TypeError, ValueError, OverflowError) as error:
             raise TPAError(f'The bank {path} is damaged ({error}): delete it and build it again.') from error
-        bank.sums, bank.counts = sums, counts
+        vars(bank).update(parts)
         bank.images, bank.fingerprint, bank.pool = about['images'], about['fingerprint'], about['pool']
         return bank

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -15,25 +16,26 @@ from ..errors import TPAError
 from ..io import atomic_write, parse_json
 
 # One key for all that is not a tensor: safetensors writes several in random order, and equal banks are equal files.
-_KEY = 'tpa_mmseg.bank/1'
+_KEY = 'tpa_mmseg.bank/2'
+#: The tensors of a bank: (C, D) float64 sums and (C,) int64 counts, of all images and of one half of them.
+TENSORS = ('sums', 'counts', 'half_sums', 'half_counts')
 _ABOUT = {'images': int, 'rule': dict, 'fingerprint': dict, 'pool': list}
 _PARTS = {'host': 'another host', 'encoder': 'another encoder', 'classes': 'another class list'}
 
 
-def write_bank(path: str | os.PathLike, sums: Tensor, counts: Tensor, about: dict) -> None:
+def write_bank(path: str | os.PathLike, parts: Mapping[str, Tensor], about: dict) -> None:
     """Writes a bank so that the file is either complete or not there.
 
     Args:
         path: Where to.
-        sums: (C, D) float64.
-        counts: (C,) int64.
+        parts: Every one of :data:`TENSORS`.
         about: Everything else, as JSON values.
     """
     with atomic_write(path) as file:
-        file.write(save({'sums': sums.cpu(), 'counts': counts.cpu()}, {_KEY: json.dumps(about)}))
+        file.write(save({name: part.cpu() for name, part in parts.items()}, {_KEY: json.dumps(about)}))
 
 
-def read_bank(path: str | os.PathLike) -> tuple[Tensor, Tensor, dict]:
+def read_bank(path: str | os.PathLike) -> tuple[dict[str, Tensor], dict]:
     """Reads what write_bank wrote. Raises TPAError for a file that is missing, truncated, foreign or damaged."""
     path = Path(path)
     if not path.is_file():
@@ -42,26 +44,34 @@ def read_bank(path: str | os.PathLike) -> tuple[Tensor, Tensor, dict]:
         with safe_open(path, framework='pt') as file:
             metadata = file.metadata() or {}
             if _KEY not in metadata:
-                raise TPAError(f'{path} is a safetensors file but not a prototype bank: give the file of a bank.')
-            sums, counts = file.get_tensor('sums'), file.get_tensor('counts')
+                raise TPAError(
+                    f'{path} is a safetensors file but not a prototype bank of this version: give the file of a bank.'
+                )
+            parts = {name: file.get_tensor(name) for name in TENSORS}
         about = parse_json(metadata[_KEY])
-        _check(sums, counts, about)
+        _check(parts, about)
     except (SafetensorError, OSError, KeyError, ValueError, MemoryError) as error:
         raise TPAError(f'{path} is not a readable prototype bank ({error}): delete it and build it again.') from error
-    return sums, counts, about
+    return parts, about
 
 
-def _check(sums: Tensor, counts: Tensor, about: dict) -> None:
+def _check(parts: Mapping[str, Tensor], about: dict) -> None:
     """Raises ValueError for content that write_bank does not write. Args: those of write_bank."""
-    if sums.dtype != torch.float64 or counts.dtype != torch.int64 or sums.ndim != 2 or counts.shape != sums.shape[:1]:
-        raise ValueError(f'sums are {tuple(sums.shape)} {sums.dtype}, counts {tuple(counts.shape)} {counts.dtype}')
-    if not torch.isfinite(sums).all() or (counts < 0).any():
-        raise ValueError('NaN, infinity or negative counts')
+    for prefix in ('', 'half_'):
+        sums, counts = parts[f'{prefix}sums'], parts[f'{prefix}counts']
+        if (sums.dtype, sums.ndim, counts.dtype) != (torch.float64, 2, torch.int64) or counts.shape != sums.shape[:1]:
+            raise ValueError(f'sums are {tuple(sums.shape)} {sums.dtype}, counts {tuple(counts.shape)} {counts.dtype}')
+        if not torch.isfinite(sums).all() or (counts < 0).any():
+            raise ValueError('NaN, infinity or negative counts')
+    if parts['sums'].shape != parts['half_sums'].shape or (parts['half_counts'] > parts['counts']).any():
+        raise ValueError('its half is not one of it')
     if not isinstance(about, dict):
         raise ValueError('no description')
     for key, kind in _ABOUT.items():
         if type(about.get(key)) is not kind:
             raise ValueError(f'{key} is not of type {kind.__name__}')
+    if 'diagnosis' not in about or not isinstance(about['diagnosis'], (dict, type(None))):
+        raise ValueError('its diagnosis is not one')
     if about['images'] < 0 or not all(isinstance(name, str) for name in about['pool']):
         raise ValueError('images or their names are not those of a pool')
 

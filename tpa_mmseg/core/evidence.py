@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
@@ -10,8 +11,10 @@ from pathlib import PurePath
 from torch import Tensor
 
 from .alarms import Alarms
+from .decision import count_labels, label_type
 from .norm import UpsampledNorm
 from .scores import ScoreMap
+from .sweep import PLAIN, sweep_labels
 
 #: The name of a model's own encoder.
 ENCODER = 'encoder'
@@ -35,6 +38,7 @@ class Evidence:
     name: str = ''
     alarms: Alarms = field(default_factory=Alarms, init=False, repr=False)
     _norms: dict[str, UpsampledNorm] = field(default_factory=dict, init=False, repr=False)
+    _counts: list[Tensor] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.alarms.extend(self.scores.alarms)
@@ -44,11 +48,27 @@ class Evidence:
         """Seed of the image's random anchors: the same on every rank, in every order and in every folder."""
         return zlib.crc32(PurePath(self.name).name.encode())
 
+    @property
+    def half(self) -> int:
+        """0 or 1: the half of a bank that the image belongs to, the same on every rank and in every order."""
+        return hashlib.blake2b(PurePath(self.name).name.encode(), digest_size=1).digest()[0] & 1
+
     def norm(self, encoder: str = ENCODER) -> UpsampledNorm:
         """``|Up(phi)|`` of an encoder's features, computed once for all adapters."""
         if encoder not in self._norms:
             self._norms[encoder] = UpsampledNorm(self.features[encoder], self.scores.size)
         return self._norms[encoder]
+
+    def class_counts(self) -> Tensor:
+        """(C,) int64 number of pixels at which each class has the host's highest score, counted once."""
+        if not self._counts:
+            plain = sweep_labels(self.scores, [PLAIN], label_type(self.scores.num_classes))
+            self.keep_counts(plain[0])
+        return self._counts[0]
+
+    def keep_counts(self, plain: Tensor) -> None:
+        """Counts labels that were found anyway. Args: plain: (H, W) classes with the host's highest scores."""
+        self._counts[:] = [count_labels(plain, self.scores.num_classes)]
 
     @property
     def nbytes(self) -> int:

@@ -117,7 +117,10 @@ class FusedReader:
     def of(cls, host: Scores, added: Sequence[Added | None]) -> FusedReader | None:
         """A reader where kernels run and fit: text queries sorted by class, and at most one setting beside the host."""
         settings = [one for one in added if one is not None]
-        if len(settings) > 1 or len(added) - len(settings) > 1 or any(one.adds_nothing for one in settings):
+        if len(settings) > 1 or len(added) - len(settings) > 1:
+            return None
+        # A second lookup goes the eager way.
+        if any(one.adds_nothing or one.second is not None for one in settings):
             return None
         mix = _query_mix(host)
         return None if mix is None else cls(host, mix, settings[0] if settings else None)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
 
 from ..options import NotNegative, Share, check_fields
 from .bilinear import Resized
+from .centered import CenteredLookup, Consistency
 from .decision import ARGMAX
 from .norm import UpsampledNorm
 from .scores import ScoreMap
@@ -30,19 +31,29 @@ class Fusion:
         lambda_: The paper's lambda: the weight of the cosines beside log-probabilities.
         center: Subtract the mean over the covered classes from the cosines (step 6).
         decision: ``'host'``: labels by the host's rule, applied to ``softmax(l) * mass``; or plain ``'argmax'``.
+        consistent: Ours, not the paper's: True, or constants of :class:`Consistency`, adds a second lookup with a
+            weight that follows from the pool (docs/method.md).
     """
 
     alpha: Share = 0.5
     lambda_: NotNegative = 5.0
     center: bool = True
     decision: Literal['host', 'argmax'] = 'host'
+    consistent: bool | Annotated[dict, Consistency] = False
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if isinstance(self.consistent, Mapping):
+            object.__setattr__(self, 'consistent', Consistency(**self.consistent))
 
     @property
     def beta(self) -> float:
         return (1 - self.alpha) * self.lambda_
+
+    @property
+    def consistency(self) -> Consistency:
+        """Constants of the diagnosis, whether or not the second lookup is added."""
+        return self.consistent if isinstance(self.consistent, Consistency) else Consistency()
 
 
 @dataclass(frozen=True)
@@ -174,15 +185,16 @@ class FusedScores(ScoreMap):
         host: The host's scores.
         lookup: The image's lookup.
         fusion: Weights and rule.
+        second: The second lookup of consistent TPA.
     """
 
-    def __init__(self, host: ScoreMap, lookup: Lookup, fusion: Fusion) -> None:
+    def __init__(self, host: ScoreMap, lookup: Lookup, fusion: Fusion, second: CenteredLookup | None = None) -> None:
         if lookup.num_classes != host.num_classes:
             raise ValueError(f'the bank has {lookup.num_classes} classes, the host {host.num_classes}')
-        self.host, self.lookup, self.fusion = host, lookup, fusion
+        self.host, self.lookup, self.fusion, self.second = host, lookup, fusion, second
         self.num_classes, self.size, self.channels = host.num_classes, host.size, host.channels
         self.device, self.source, self.alarms = host.device, host, host.alarms
-        self.adds_nothing = lookup.empty or fusion.beta == 0
+        self.adds_nothing = lookup.empty or (fusion.beta == 0 and second is None)
         self.rule = host.rule if fusion.decision == 'host' or self.adds_nothing else ARGMAX
 
     def log_and_mass(self, top: int, bottom: int, with_mass: bool) -> tuple[Tensor, Tensor | None]:
@@ -193,6 +205,8 @@ class FusedScores(ScoreMap):
     def add_to(self, log: Tensor, top: int, first: int = 0) -> None:
         """Adds the lookup to a band of the host's log-probabilities. Args: as for :meth:`Lookup.add_to`."""
         self.lookup.add_to(log, top, self.fusion.beta, first)
+        if self.second is not None:
+            self.second.add_to(log, top, first)
 
     def labels(self, dtype: torch.dtype = torch.int64) -> Tensor:
         return sweep_labels(self.host, [self], dtype)[0]

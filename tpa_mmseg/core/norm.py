@@ -40,11 +40,15 @@ class UpsampledNorm:
 
     def rows(self, top: int, bottom: int) -> Tensor:
         """The norm at rows ``top`` to ``bottom``: (bottom - top, W) float32."""
+        return self.squared(top, bottom).sqrt_().float()
+
+    def squared(self, top: int, bottom: int) -> Tensor:
+        """The squared norm at rows ``top`` to ``bottom``: (bottom - top, W) float64."""
         mix = _row_weights(self.row.shape[0], self.size[0], top, bottom, str(self.row.device))
         squared = self.row.index_select(0, mix.low).mul_(mix.above)
         squared.addcmul_(self.row.index_select(0, mix.high), mix.below)
         squared.addcmul_(self.row_below.index_select(0, mix.low), mix.both)
-        return squared.clamp_(min=0).sqrt_().float()
+        return squared.clamp_(min=0)
 
 
 def _products(phi: Tensor, top: int, bottom: int) -> Tensor:

@@ -9,11 +9,23 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from .decision import DecisionRule, Peak, PeakMap, count_labels
+from .decision import ARGMAX, DecisionRule, Peak, PeakMap, count_labels
 from .fused import FusedReader
 from .protocols import Added, Scores
 
 _T = TypeVar('_T')
+
+
+class _Plain:
+    """The host's scores with nothing added, decided by their plain argmax."""
+
+    rule, adds_nothing = ARGMAX, True
+
+    def add_to(self, log: Tensor, top: int, first: int) -> None:
+        pass
+
+
+PLAIN = _Plain()
 
 
 def sweep_labels(host: Scores, added: Sequence[Added | None], dtype: torch.dtype) -> list[Tensor]:

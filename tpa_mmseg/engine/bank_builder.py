@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +12,9 @@ from mmengine.logging import print_log
 from torch.utils.data import DataLoader
 
 from ..console import track
-from ..core import ENCODER, AnchorRule, PrototypeBank
-from ..core.bank_file import as_json
+from ..core import ENCODER, AnchorRule, Evidence, PrototypeBank
+from ..core.bank_file import TENSORS, as_json
+from ..core.diagnosis import ConsistencySums, Diagnosis
 from ..datasets import Pool
 from ..errors import TPAError, user_message
 from ..segmentors import TPASegmentor
@@ -35,7 +36,7 @@ class BankSpec:
 
 
 def build_banks(
-    model: TPASegmentor, pool: Pool, specs: Mapping[str, BankSpec], workers: int = 0
+    model: TPASegmentor, pool: Pool, specs: Mapping[str, BankSpec], workers: int = 0, batch_size: int = 1
 ) -> dict[str, PrototypeBank]:
     """Any number of banks from one pass over the pool, every rank its share. Returns the whole banks on every rank.
 
@@ -44,18 +45,17 @@ def build_banks(
         pool: Images without labels.
         specs: Key -> bank to build; equal specs share a bank.
         workers: Processes that load images.
+        batch_size: Images that go through the networks together.
     """
-    rank, world = dist.get_dist_info()
-    # Not a DistributedSampler: it pads the last ranks with repeats, which would be counted twice.
-    share = pool.subset(range(rank, len(pool), world))
     shared = _parts(pool.names(), specs.values())
     parts = {part: model.new_bank(part.rule, part.encoder) for part in shared}
-    error = None
-    try:
-        _fill(model, share, parts, workers)
-    except Exception as caught:
-        error = caught
-    _raise_together(error)
+
+    def add(name: str, evidence: Evidence) -> None:
+        for part, bank in parts.items():
+            if part.members is None or name in part.members:
+                bank.add(evidence)
+
+    _visit(model, pool, {part.encoder for part in parts}, add, 'Building the bank', workers, batch_size)
     for bank in parts.values():
         _all_reduce(bank)
     banks = {}
@@ -89,25 +89,65 @@ def _parts(names: Sequence[str], specs: Iterable[BankSpec]) -> dict[BankSpec, fr
     return {BankSpec(rule, encoder, frozenset(found)): holders for (rule, encoder, holders), found in parts.items()}
 
 
-def build_bank(model: TPASegmentor, pool: Pool, workers: int = 0) -> PrototypeBank:
+def build_bank(model: TPASegmentor, pool: Pool, workers: int = 0, batch_size: int = 1) -> PrototypeBank:
     """The model's own bank. Args: as for :func:`build_banks`."""
-    return build_banks(model, pool, {'bank': BankSpec(model.anchor_rule)}, workers)['bank']
+    return build_banks(model, pool, {'bank': BankSpec(model.anchor_rule)}, workers, batch_size)['bank']
 
 
-def _fill(model: TPASegmentor, share: Pool, banks: Mapping[BankSpec, PrototypeBank], workers: int) -> None:
+def diagnose(model: TPASegmentor, pool: Pool, bank: PrototypeBank, workers: int = 0, batch_size: int = 1) -> Diagnosis:
+    """Look at the pool again: do the labels follow the image? Every rank its share; the same on every rank.
+
+    Args:
+        model: Host and encoders; what is in its cache does not go through them again.
+        pool: The images of the bank.
+        bank: The whole bank.
+        workers, batch_size: As for :func:`build_banks`.
+    """
+    device = model.device
+    sums = ConsistencySums(bank.prototypes().to(device), bank.centered_prototypes().to(device), model.fusion)
+
+    def add(name: str, evidence: Evidence) -> None:
+        sums.add(evidence, ENCODER)
+
+    _visit(model, pool, [ENCODER], add, 'Looking at the pool again', workers, batch_size)
+    dist.all_reduce(sums.values)
+    return sums.diagnosis()
+
+
+def _visit(
+    model: TPASegmentor,
+    pool: Pool,
+    encoders: Collection[str],
+    take: Callable[[str, Evidence], None],
+    title: str,
+    workers: int,
+    batch_size: int,
+) -> None:
+    """Calls ``take`` with the name and the evidence of every image of this rank's share of the pool.
+
+    Raises on every rank if any rank failed, so that none waits for the others forever.
+    """
+    rank, world = dist.get_dist_info()
+    # Not a DistributedSampler: it pads the last ranks with repeats, which would be counted twice.
+    share = pool.subset(range(rank, len(pool), world))
     # before_test fires before the Runner puts the model into evaluation mode.
     model.eval()
     model.host.reset()
-    encoders = {spec.encoder for spec in banks}
-    loader = DataLoader(share, batch_size=1, num_workers=workers, collate_fn=pseudo_collate)
-    progress = track(loader, 'Building the bank', show=dist.is_main_process())
-    for name, data in zip(share.names(), progress, strict=True):
+    loader = DataLoader(
+        share, batch_size, num_workers=workers, collate_fn=pseudo_collate, pin_memory=model.device.type == 'cuda'
+    )
+    error = None
+    try:
+        batches = iter(loader)  # forks its workers before there is a progress bar to inherit
         # A pool image is often a test image too: what the networks say about it is kept, if there is a cache.
-        for evidence, _ in model.look(data, encoders, keep=True):
-            for spec, bank in banks.items():
-                if spec.members is None or name in spec.members:
-                    bank.add(evidence)
+        seen = (evidence for data in batches for evidence, _ in model.look(data, encoders, keep=True))
+        progress = track(seen, title, len(share), show=dist.is_main_process())
+        for name, evidence in zip(share.names(), progress, strict=True):
+            take(name, evidence)
             evidence.release()
+    except Exception as caught:
+        error = caught
+    _raise_together(error)
 
 
 def _fingerprint(model: TPASegmentor, pool: Pool, spec: BankSpec) -> dict:
@@ -173,6 +213,6 @@ def _raise_together(error: Exception | None) -> None:
 
 def _all_reduce(bank: PrototypeBank) -> None:
     images = bank.counts.new_tensor([bank.images])
-    for tensor in (bank.sums, bank.counts, images):
+    for tensor in (*(getattr(bank, name) for name in TENSORS), images):
         dist.all_reduce(tensor)
     bank.images = int(images)

@@ -6,6 +6,7 @@ Needs nothing but Python, so that the method's own dataclasses can use it. pydan
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
@@ -39,6 +40,9 @@ class Range(Rule):
     above: bool = False
 
     def allows(self, value: Any) -> bool:
+        # Not infinity, not NaN, and no integer that is too large for a float.
+        if not -sys.float_info.max <= value <= sys.float_info.max:
+            return False
         return (self.low < value if self.above else self.low <= value) and value <= self.high
 
     def __str__(self) -> str:

@@ -27,6 +27,7 @@ from ..core import (
     label_type,
 )
 from ..core.bank_file import check_fingerprint
+from ..core.centered import SecondTerm
 from ..encoders import Encoder, PixelNormalization
 from ..errors import TPAError
 from ..hosts import Host, SegmentorHost
@@ -69,7 +70,7 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
         bank_scope: Literal['pool', 'image'] = 'pool',
         anchors: Annotated[dict, AnchorRule] | None = None,
         fusion: Annotated[dict, Fusion] | None = None,
-        evidence_cache: Annotated[int, Range(0)] = 0,
+        evidence_cache: Annotated[int, Range(0)] = 1 << 29,
         return_scores: bool = False,
         data_preprocessor: dict | nn.Module | None = None,
         init_cfg: dict | None = None,
@@ -91,6 +92,7 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
         self.bank_file = None if bank is None else Path(bank)
         self._prototypes: Prototypes | None = None
         self._normalized: tuple[nn.Module, PixelNormalization] | None = None
+        self._second: SecondTerm | None = None
         self._cache = EvidenceCache(evidence_cache if self.host.images_are_independent else 0)
         self.requires_grad_(False)
         self.eval()
@@ -177,7 +179,7 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
         """The model's own setting of TPA; none without anything to look up in."""
         if self.bank_scope == 'image':
             return (Adapter(None, self.fusion, self.anchor_rule),)
-        return () if self._prototypes is None else (Adapter(self._prototypes, self.fusion),)
+        return () if self._prototypes is None else (Adapter(self._prototypes, self.fusion, second=self._second),)
 
     # The bank
 
@@ -197,6 +199,7 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
         self.bank = bank
         self.bank_file = None if file is None else Path(file)
         self._prototypes = None if bank is None else bank.prototypes().to(self.device)
+        self._second = None if bank is None else bank.second_term(self.fusion)
 
     def load_bank(self) -> None:
         """Load the bank file of the config and check that it was made for this host, encoder and classes."""

@@ -1,0 +1,177 @@
+"""The second lookup of consistent TPA: around the center of the feature space. Ours, not the paper's."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..options import AtLeastOne, NotNegative, Share, check_fields
+from .bilinear import Resized
+from .norm import UpsampledNorm
+
+_EPS = 1e-12
+
+
+@dataclass(frozen=True)
+class Consistency:
+    """Constants of consistent TPA. They were fixed on photographs (docs/method.md).
+
+    Args:
+        gate: A class is open in an image if the host gives it more than this share of the pixels.
+        eta: Labels are consistent enough at this share of the highest consistency seen.
+        most: Largest weight of the second lookup, in units of the host's own spread.
+        neighbors: How many of the most similar points of an image a point is compared with.
+        distance: How far away they must be, in image coordinates from 0 to 1.
+    """
+
+    gate: Share = 0.005
+    eta: Share = 0.85
+    most: NotNegative = 1.6
+    neighbors: AtLeastOne = 5
+    distance: Share = 0.12
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
+class CenteredPrototypes:
+    """The directions of class means as seen from the center of the feature space.
+
+    Args:
+        vectors: (C, D) float64 unit vectors, zero for classes that are not covered.
+        covered: (C,) bool.
+        center: (D,) float64.
+        agreement: (C,) float64 cosine between the directions of two halves of the pool; 0 if one has too few anchors.
+        classes: Numbers of the covered classes, ascending.
+    """
+
+    vectors: Tensor
+    covered: Tensor
+    center: Tensor
+    agreement: Tensor
+    classes: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls, sums: Tensor, counts: Tensor, half_sums: Tensor, half_counts: Tensor, covered: Tensor, k_min: int
+    ) -> CenteredPrototypes:
+        """From a bank and one half of it.
+
+        Args:
+            sums: (C, D) float64 sums of anchor features.
+            counts: (C,) int64 numbers of anchors.
+            half_sums, half_counts: The same of one half of the images.
+            covered: (C,) bool.
+            k_min: Fewer anchors in a half say nothing about a class.
+        """
+        means = _means(sums, counts)
+        weights = counts.double().sqrt() * covered
+        center = (weights @ means) / weights.sum().clamp(min=1)
+        vectors = F.normalize(means - center, dim=1) * covered[:, None]
+        first, second = _means(half_sums, half_counts), _means(sums - half_sums, counts - half_counts)
+        enough = covered & (torch.minimum(half_counts, counts - half_counts) >= max(1, k_min))
+        agreement = F.cosine_similarity(first - center, second - center, dim=1) * enough
+        return cls(vectors, covered, center, agreement, tuple(covered.nonzero()[:, 0].tolist()))
+
+    @property
+    def reproducibility(self) -> float:
+        """rho: 0 to 1, how well a bank of this size is expected to agree with another one (Spearman-Brown)."""
+        expected = (2 * self.agreement / (1 + self.agreement).clamp(min=_EPS)).clamp(0, 1)
+        return float(expected.sum() / self.covered.sum().clamp(min=1))
+
+    def to(self, device: torch.device | str) -> CenteredPrototypes:
+        tensors = (self.vectors, self.covered, self.center, self.agreement)
+        return CenteredPrototypes(*(part.to(device) for part in tensors), self.classes)
+
+    def cosines(self, phi: Tensor) -> Tensor:
+        """(C, n) float32 cosines of (D, n) features around the center, zero for classes that are not covered."""
+        return (self.vectors @ F.normalize(phi.double() - self.center[:, None], dim=0)).float()
+
+
+def _means(sums: Tensor, counts: Tensor) -> Tensor:
+    return sums / counts.clamp(min=1)[:, None]
+
+
+@dataclass(frozen=True)
+class SecondTerm:
+    """What consistent TPA adds to the paper's.
+
+    Args:
+        prototypes: What is looked up.
+        beta2: Weight, from the bank's diagnosis.
+        gate: Share of the host's pixels beyond which a class is open.
+    """
+
+    prototypes: CenteredPrototypes
+    beta2: float
+    gate: float
+    _kept: dict = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def looked_up(self, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+        """(n + 1, D) and (n + 1,) that map features to products with the covered classes and, last, with the center;
+        and (n,) their numbers."""
+        if device not in self._kept:
+            found = self.prototypes.to(device)
+            index = torch.tensor(found.classes, dtype=torch.int64, device=device)
+            vectors = torch.cat((found.vectors.index_select(0, index), found.center[None]))
+            # Of the center, so that |phi - c0|^2 = |phi|^2 - 2 (phi . c0 - |c0|^2 / 2).
+            shift = vectors @ found.center
+            shift[-1] /= 2
+            self._kept[device] = vectors.float(), shift.float(), index
+        return self._kept[device]
+
+
+class CenteredLookup:
+    """Cosines of one image's upsampled features around the center, for its open classes, band by band.
+
+    Every other class has the lowest cosine of any covered class. As a constant per pixel changes no label, that lowest
+    cosine is taken from the open classes instead.
+
+    Args:
+        term: What to look up, and its weight.
+        phi: (D, h, w) patch features, of any float type.
+        norm: ``|Up(phi)|``.
+        counts: (C,) number of pixels that the host gives each class.
+    """
+
+    def __init__(self, term: SecondTerm, phi: Tensor, norm: UpsampledNorm, counts: Tensor) -> None:
+        self.term, self.norm, self.classes = term, norm, term.prototypes.classes
+        vectors, shift, self.index = term.looked_up(phi.device)
+        with torch.autocast(phi.device.type, enabled=False):
+            products = vectors @ phi.detach().float().flatten(1) - shift[:, None]
+        products = products.unflatten(1, phi.shape[1:])
+        self.products, self.along_center = (Resized(part, norm.size) for part in (products[:-1], products[-1:]))
+        pixels = norm.size[0] * norm.size[1]
+        self.opened = (counts > term.gate * pixels).index_select(0, self.index)[:, None, None].float()
+        self._lowest: dict[tuple[int, int], Tensor] = {}
+
+    def add_to(self, log: Tensor, top: int, first: int = 0) -> None:
+        """Adds the weighted cosines to a band. Args: as for :meth:`Lookup.add_to`."""
+        start, stop = (bisect_left(self.classes, label) for label in (first, first + len(log)))
+        if start == stop:
+            return
+        bottom = top + log.shape[1]
+        everything = stop - start == len(self.classes)
+        found = (self.products if everything else self.products.channels(start, stop)).rows(top, bottom)
+        found = found - (found.amin(0) if everything else self._lowest_of(top, bottom, len(log)))
+        found.mul_(self.opened[start:stop])
+        squared = self.norm.squared(top, bottom).float().sub_(self.along_center.rows(top, bottom)[0], alpha=2)
+        scale = self.term.beta2 / squared.clamp_(min=_EPS**2).sqrt_()
+        if stop - start == len(log):
+            log.addcmul_(found, scale)
+        else:
+            index = self.index[start:stop]
+            log.index_add_(0, index - first if first else index, found.mul_(scale))
+
+    def _lowest_of(self, top: int, bottom: int, most: int) -> Tensor:
+        """(rows, W) lowest product of any covered class, where the classes are read in parts of ``most``."""
+        if (top, bottom) not in self._lowest:
+            parts = range(0, len(self.classes), most)
+            lowest = [self.products.channels(start, start + most).rows(top, bottom).amin(0) for start in parts]
+            self._lowest[top, bottom] = torch.stack(lowest).amin(0)
+        return self._lowest[top, bottom]
