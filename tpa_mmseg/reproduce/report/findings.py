@@ -13,6 +13,7 @@ from ...datasets.pool import DEFAULT_SIZE
 from .. import frames
 from ..claims import claims, measured
 from ..folders import RunView, State
+from ..results import RepetitionCurve
 from ..suite import Suite
 from .figures import Figure, axes, finish, hover, slug
 from .tables import Cell, Table, wide
@@ -115,19 +116,14 @@ def repetitions(views: Sequence[RunView], grown: Sequence[RunView]) -> Findings:
         found.figures.append(_growth('repetition', 'Classes that appear at least twice', twice, pool, share))
         expected = pd.DataFrame(
             [
-                (
-                    name,
-                    f'≥ {times}',
-                    curve.expected(int(times), min(DEFAULT_SIZE, max(curve.sizes, default=0))),
-                    curve.num_classes,
-                )
+                (name, f'≥ {times}', curve.expected(int(times), _usual(curve)), curve.num_classes)
                 for name, curve in curves
                 for times in curve.at_least
             ],
             columns=['benchmark', 'seen', 'expected', 'classes'],
         )
         found.figures.append(_bars(expected))
-        table = expected.pivot_table('expected', ['benchmark', 'classes'], 'seen', 'first', sort=False, dropna=False)
+        table = expected.pivot_table('expected', ['benchmark', 'classes'], 'seen', 'first', sort=False)
         table = table.reset_index().rename(columns={'benchmark': 'Benchmark', 'classes': 'Classes'})
         found.tables.append(Table('repetition-expected', f'Expected classes in {DEFAULT_SIZE} images', table))
     banks = bank_sizes(grown)
@@ -135,6 +131,11 @@ def repetitions(views: Sequence[RunView], grown: Sequence[RunView]) -> Findings:
         bank, covered = ('images', 'Images in the bank'), ('covered', 'Classes with a prototype, %')
         found.figures.append(_growth('coverage', 'Coverage of banks, from anchors', banks, bank, covered))
     return found
+
+
+def _usual(curve: RepetitionCurve) -> int:
+    """Images of the usual pool."""
+    return min(DEFAULT_SIZE, max(curve.sizes, default=0))
 
 
 def _bars(expected: pd.DataFrame) -> Figure:
