@@ -142,6 +142,7 @@ PLUGINS = {
 AROUND = {
     ('naclip', '224-mlmp'): ('MLMP', {'scope': 'batch'}, ('vit-l14',)),
     ('naclip', '224-mlmp0'): ('MLMP', {'scope': 'batch', 'steps': 0}, ('vit-l14',)),
+    ('naclip', 'mlmp'): ('MLMP', {}, ('vit-l14',)),
     ('naclip', 't3a'): ('T3A', {}, ('vit-b16',)),
     ('naclip', 'lame'): ('LAME', {}, ('vit-b16',)),
     ('naclip', 'tent'): ('TENT', {}, ('vit-b16',)),

@@ -147,9 +147,8 @@ class RepetitionCurve:
 
     def expected(self, times: int, images: int) -> float | None:
         """Expected number of classes that are seen at least so often in so many images; None of other sizes."""
-        if images not in self.sizes:
-            return None
-        return round(self.num_classes * self.at_least[str(times)][self.sizes.index(images)], 2)
+        share = dict(zip(self.sizes, self.at_least.get(str(times), ()), strict=False)).get(images)
+        return None if share is None else round(self.num_classes * share, 2)
 
 
 @dataclass(frozen=True, config=STRICT)

@@ -13,6 +13,7 @@ from ...datasets.pool import DEFAULT_SIZE
 from .. import frames
 from ..claims import claims, measured
 from ..folders import RunView, State
+from ..results import RepetitionCurve
 from ..suite import Suite
 from .figures import Figure, axes, finish, hover, slug
 from .tables import Cell, Table, wide
@@ -66,7 +67,7 @@ def bank_sizes(views: Iterable[RunView]) -> pd.DataFrame:
     """Gain and covered classes of every bank of the experiment ``bank-size``; both shares in percent."""
     rows = [
         (names['benchmark'], one.key, 100 * one.value, one.bank.images, one.gain.mIoU,
-         100 * one.bank.classes_covered / one.bank.num_classes)
+         100 * one.bank.classes_covered / max(1, one.bank.num_classes))
         for names, _, one in _variants(views)
         if one.bank is not None and one.value is not None
     ]  # fmt: skip
@@ -115,22 +116,26 @@ def repetitions(views: Sequence[RunView], grown: Sequence[RunView]) -> Findings:
         found.figures.append(_growth('repetition', 'Classes that appear at least twice', twice, pool, share))
         expected = pd.DataFrame(
             [
-                (name, f'≥ {times}', curve.expected(int(times), min(DEFAULT_SIZE, max(curve.sizes))), curve.num_classes)
+                (name, f'≥ {times}', curve.expected(int(times), _usual(curve)), curve.num_classes)
                 for name, curve in curves
                 for times in curve.at_least
             ],
             columns=['benchmark', 'seen', 'expected', 'classes'],
         )
         found.figures.append(_bars(expected))
-        table = expected.pivot(index=['benchmark', 'classes'], columns='seen', values='expected').reset_index()
-        table = table[['benchmark', 'classes', *dict.fromkeys(expected.seen)]]
-        table.columns = ['Benchmark', 'Classes', *dict.fromkeys(expected.seen)]
+        table = expected.pivot_table('expected', ['benchmark', 'classes'], 'seen', 'first', sort=False)
+        table = table.reset_index().rename(columns={'benchmark': 'Benchmark', 'classes': 'Classes'})
         found.tables.append(Table('repetition-expected', f'Expected classes in {DEFAULT_SIZE} images', table))
     banks = bank_sizes(grown)
     if not banks.empty:
         bank, covered = ('images', 'Images in the bank'), ('covered', 'Classes with a prototype, %')
         found.figures.append(_growth('coverage', 'Coverage of banks, from anchors', banks, bank, covered))
     return found
+
+
+def _usual(curve: RepetitionCurve) -> int:
+    """Images of the usual pool."""
+    return min(DEFAULT_SIZE, max(curve.sizes, default=0))
 
 
 def _bars(expected: pd.DataFrame) -> Figure:
