@@ -196,5 +196,5 @@ def test_a_bank_of_other_classes_is_refused():
 
 @pytest.mark.parametrize('wrong', [{'alpha': 1.2}, {'alpha': -0.1}, {'decision': 'vote'}])
 def test_an_option_out_of_range_is_named(wrong):
-    with pytest.raises(ValueError, match='fusion.' + next(iter(wrong))):
+    with pytest.raises(ValueError, match=next(iter(wrong)) + ' must be'):
         Fusion(**wrong)

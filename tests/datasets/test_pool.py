@@ -74,7 +74,7 @@ def test_a_pool_larger_than_the_data_set_is_refused():
 @pytest.mark.parametrize('wrong', [{'size': 0}, {'fraction': 0.0}, {'fraction': 1.5}, {'size': 3, 'fraction': 0.5}])
 def test_wrong_options_are_refused(wrong):
     with pytest.raises(TPAError, match='pool'):
-        PoolOptions(**wrong)
+        PoolOptions.of(wrong)
 
 
 @pytest.mark.parametrize('name', ['0004', '0004.png', 'images/0004.png'])

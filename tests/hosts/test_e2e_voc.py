@@ -64,7 +64,7 @@ def test_run_gives_the_numbers_of_the_original(run: str, tmp_path: Path, clip_we
     config, changes, *expected = RUNS[run]
     path = small_config(tmp_path / 'config.py', config, clip_weights(16), **changes)
     run_in_process('test', path, '--no-tpa', '--work-dir', tmp_path / 'work', '--out', tmp_path / 'labels')
-    assert scores(tmp_path / 'work') == expected
+    assert scores(tmp_path / 'work' / 'no-tpa') == expected
     for predictions in map(np.load, label_maps(run)):
         for image in predictions.files:
             # As in the dataset's own files, the labels of VOC20 count from one.

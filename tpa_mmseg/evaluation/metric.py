@@ -86,7 +86,7 @@ class HostTPAMetric(BaseMetric):
                 if 'host_sem_seg' in sample:
                     host = sample['host_sem_seg']['data'].squeeze(0)
                     record['host'] = count_hits(host, truth, self.num_classes)
-                    record['changed'] = int((host != prediction).sum())
+                    record['changed'] = (host != prediction).sum()
             self.results.append(record)
 
     def evaluate(self, size: int) -> dict:
@@ -108,7 +108,7 @@ class HostTPAMetric(BaseMetric):
             return prediction.overall
         host = self._scores(results, 'host')
         pixels = sum(int(record['pixels']) for record in results)
-        changed = sum(record['changed'] for record in results) / max(pixels, 1)
+        changed = sum(int(record['changed']) for record in results) / max(pixels, 1)
         self.report = {**report_of(classes, host, prediction), 'changed': changed}
         return {
             **prediction.overall,
@@ -163,6 +163,10 @@ def _to_cpu(records: list[dict]) -> None:
     rows = [row for record, key in places for row in ([record[key]] if key == 'truth' else record[key])]
     if not rows or rows[0].device.type == 'cpu':
         return
+    changed = [record for record in records if 'changed' in record]
+    counts = torch.stack([record['changed'] for record in changed]).tolist() if changed else []
+    for record, count in zip(changed, counts, strict=True):
+        record['changed'] = count
     copied = iter(torch.stack(rows).cpu())
     for record, key in places:
         record[key] = next(copied) if key == 'truth' else (next(copied), next(copied))

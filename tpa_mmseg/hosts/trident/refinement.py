@@ -35,7 +35,7 @@ class Refinement:
     coarse_thresh: Share = 0.2
     minimal_area: Annotated[int, Range(0)] = 225
     mask_coff: Positive = 0.005
-    iou_thresh: Share = 0.8
+    iou_thresh: float = 0.8
     mask_prompt: Literal['3d', '4d'] = '3d'
 
     def __post_init__(self) -> None:
