@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .bilinear import band_ranges
-from .tables import kept_per_shape, to_device
+from .tables import kept_per_band, kept_per_shape, to_device
 from .taps import host_taps
 
 
@@ -101,7 +101,7 @@ class _RowWeights(NamedTuple):
     both: Tensor  #: (rows, 1) of their inner product
 
 
-@kept_per_shape(1024)
+@kept_per_band
 def _row_weights(source: int, target: int, top: int, bottom: int, device: str) -> _RowWeights:
     low, high, down = (table[top:bottom] for table in host_taps(source, target))
     down = down[:, None].astype(np.float64)

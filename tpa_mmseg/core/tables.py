@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import ParamSpec, TypeVar
 
 import numpy as np
@@ -28,6 +28,21 @@ def kept_per_shape(maxsize: int) -> Callable[[Callable[_P, _T]], Callable[_P, _T
         return cached
 
     return decorate
+
+
+def kept_per_band(make: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Decorator of functions whose last argument is a device's name: keeps the tables of bands on a GPU only.
+
+    On a CPU they are cheap. And a small table that stays, in the place that a band has left, would keep the next band
+    from that place: memory would grow by every band.
+    """
+    kept = kept_per_shape(1024)(make)
+
+    @wraps(make)
+    def choose(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        return (make if args[-1] == 'cpu' else kept)(*args, **kwargs)
+
+    return choose
 
 
 def to_device(table: np.ndarray, device: str) -> Tensor:

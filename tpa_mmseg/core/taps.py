@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
-from .tables import kept_per_shape, to_device
+from .tables import kept_per_band, kept_per_shape, to_device
 
 
 class Taps(NamedTuple):
@@ -55,7 +55,7 @@ class BandTaps(NamedTuple):
     weight: Tensor  #: (rows, 1) float32
 
 
-@kept_per_shape(1024)
+@kept_per_band
 def band_taps(source: int, target: int, align_corners: bool, top: int, bottom: int, device: str) -> BandTaps:
     """The taps of the rows ``top`` to ``bottom`` of an axis."""
     low, high, weight = (table[top:bottom] for table in host_taps(source, target, align_corners))

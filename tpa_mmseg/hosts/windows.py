@@ -19,7 +19,7 @@ from mmseg.structures import SegDataSample
 from torch import Tensor
 
 from ..core.row_mix import RowMix
-from ..core.tables import kept_per_shape, to_device
+from ..core.tables import kept_per_band, kept_per_shape, to_device
 from ..core.taps import host_taps
 from ..errors import TPAError
 
@@ -277,7 +277,7 @@ def _axis_on(axis: Axis, device: str) -> Tensor:
     return to_device(_axis_matrix(*axis), device)
 
 
-@kept_per_shape(1024)
+@kept_per_band
 def _band_on(axis: Axis, top: int, bottom: int, device: str) -> tuple[Tensor, Tensor | None]:
     """(bottom - top, n) weights of the n patch rows that a band needs, and their (n,) numbers, None for all."""
     band = _axis_matrix(*axis)[:, top:bottom]
