@@ -139,6 +139,11 @@ class RunContext:
         """The test set."""
         return DATASETS.build(self.cfg.test_dataloader.dataset)
 
+    @property
+    def ignore_index(self) -> int:
+        """The label of pixels that do not count."""
+        return self.cfg.test_evaluator.get('ignore_index', 255)
+
     @cached_property
     def pool_options(self) -> PoolOptions:
         """The config's own pool."""

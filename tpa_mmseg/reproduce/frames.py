@@ -71,6 +71,18 @@ def _cells_of(view: RunView) -> Iterator[dict]:
             yield {**common, **own, 'quantity': quantity, 'ours': ours, 'paper': getattr(printed, quantity)}
 
 
+def compared(*sides: tuple[Iterable[RunView], str]) -> pd.DataFrame:
+    """Every number of either side, with their difference, B minus A.
+
+    Args:
+        sides: For A and B, runs, and the column of :func:`cells` that is meant: ours or the paper's.
+    """
+    a, b = (cells(views).set_index(KEY)[column].dropna() for views, column in sides)
+    both = pd.concat({'A': a, 'B': b}, axis=1).reindex(a.index.union(b.index, sort=False))
+    both['Difference'] = (both.B - both.A).round(2)
+    return both.reset_index().rename(columns={**{name: name.capitalize() for name in KEY}, 'quantity': 'Number'})
+
+
 def verdicts(frame: pd.DataFrame) -> pd.DataFrame:
     """One row for every row that the paper prints: whether ours agrees. Args: frame: from :func:`cells`."""
     printed = frame[frame.paper.notna()]

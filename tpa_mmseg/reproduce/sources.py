@@ -12,6 +12,7 @@ from .experiments import EXPERIMENTS, plan
 from .folders import RunFolder, RunView, State, view
 from .results import RunResult, read_limited
 from .runs import Run
+from .suite import SUITES
 
 #: Endings of collected files, and what they are.
 FORMATS = {'.jsonl': 'JSON lines', '.parquet': 'Parquet'}
@@ -38,6 +39,13 @@ class Source:
     def views(self, suite: str, experiments: Iterable[str] = tuple(EXPERIMENTS)) -> list[RunView]:
         """Returns all runs of some experiments in the order of the paper, including those that have not run yet."""
         return [self.view(run) for name in experiments for run in plan(name, suite, comparisons=True)]
+
+    @property
+    def unplanned(self) -> int:
+        """How many results of a file are of runs that this version does not plan, and are therefore not shown."""
+        if self._results is None:
+            return 0
+        return len(self._results) - sum(view.result is not None for suite in SUITES for view in self.views(suite))
 
     @property
     def folder(self) -> Path:
