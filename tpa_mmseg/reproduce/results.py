@@ -100,9 +100,9 @@ class BankInfo:
     dim: Count = 0
 
     @property
-    def half_bytes(self) -> int:
-        """Size of the prototypes in half precision, which is what the paper counts."""
-        return 2 * self.num_classes * self.dim
+    def percent_covered(self) -> float:
+        """Classes that have a prototype, in percent of all."""
+        return 100 * self.classes_covered / max(1, self.num_classes)
 
 
 @dataclass(frozen=True, config=STRICT)

@@ -145,24 +145,24 @@ def _plain(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
-def wide(cells: pd.DataFrame, by: list[str], digits: int) -> pd.DataFrame:
+def wide(cells: pd.DataFrame, by: dict[str, str], digits: int) -> pd.DataFrame:
     """Benchmarks across, and their average once all of a row have run: a mean of some cannot stand beside one of all.
 
     Args:
         cells: From :func:`~tpa_mmseg.reproduce.frames.cells`.
-        by: Columns whose values make a row; they become the columns at the left.
+        by: Columns whose values make a row, and what they are called; they become the columns at the left.
         digits: Decimals.
     """
     benchmarks = list(dict.fromkeys(cells.benchmark))
     rows = []
-    for key, line in cells.groupby(by, sort=False):
+    for key, line in cells.groupby(list(by), sort=False):
         signed = (line.quantity == 'gain').all()
         found = {row.benchmark: _cell(row, digits, signed) for row in line.itertuples()}
         rows.append([*key, *(found.get(name, Cell(note='not planned')) for name in benchmarks)])
         if len(benchmarks) > 1:
             rows[-1].append(_average(line, len(benchmarks), digits, signed))
     average = ['Average'] if len(benchmarks) > 1 else []
-    return pd.DataFrame(rows, columns=[*by, *benchmarks, *average])
+    return pd.DataFrame(rows, columns=[*by.values(), *benchmarks, *average])
 
 
 def _cell(row: NamedTuple, digits: int, signed: bool) -> Cell:
