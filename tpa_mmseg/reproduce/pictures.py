@@ -10,7 +10,7 @@ from PIL import Image
 from torch import Tensor
 
 from ..core import anchor_map
-from ..evaluation.counts import checked_truth, count_classes, count_hits
+from ..evaluation.counts import count_classes, count_hits
 from ..io import write_png
 from ..visualization import anchor_figure, class_palette, comparison, panel_size, read_image
 from ..visualization.panels import fit_image, label_panel
@@ -78,7 +78,7 @@ def _rank(name: str) -> tuple[int, str]:
 
 def _gain(context: RunContext, found: Prediction) -> float:
     classes = len(context.dataset.metainfo['classes'])
-    truth = checked_truth(found.truth, found.host.shape, classes, context.ignore_index, found.sample.img_path)
+    truth = found.counted(classes, context.ignore_index)
     return image_gain(truth, found.host, found.adapted['full'], classes)
 
 

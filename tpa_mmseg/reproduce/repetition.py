@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 
 import numpy as np
 from mmcv.transforms import LoadAnnotations
@@ -47,16 +48,10 @@ def curve(seen: np.ndarray, seed: int, draws: int = _DRAWS) -> RepetitionCurve:
     return RepetitionCurve('labels', tuple(sizes), at_least, num_classes, draws)
 
 
-class _Present:
-    """Last step of a pipeline: which of the classes the label map has. Args: num_classes; ignored label."""
-
-    def __init__(self, num_classes: int, ignore_index: int) -> None:
-        self.num_classes, self.ignore_index = num_classes, ignore_index
-
-    def __call__(self, results: dict) -> np.ndarray:
-        labels = np.unique(results['gt_seg_map'])
-        labels = labels[(labels != self.ignore_index) & (labels < self.num_classes)]
-        return np.isin(np.arange(self.num_classes), labels)
+def _present(results: dict, num_classes: int, ignore_index: int) -> np.ndarray:
+    """Last step of a pipeline: which of the classes the label map has."""
+    labels = np.unique(results['gt_seg_map'])
+    return np.isin(np.arange(num_classes), labels[labels != ignore_index])
 
 
 def classes_of_images(context: RunContext) -> np.ndarray:
@@ -66,7 +61,7 @@ def classes_of_images(context: RunContext) -> np.ndarray:
     """
     config = copy.deepcopy(context.cfg.test_dataloader.dataset)
     steps = [step for step in config.pipeline if issubclass(TRANSFORMS.get(step['type']), LoadAnnotations)]
-    config.pipeline = [*steps, _Present(len(context.dataset.metainfo['classes']), context.ignore_index)]
-    workers = context.cfg.test_dataloader.get('num_workers', 0)
-    loader = DataLoader(DATASETS.build(config), batch_size=None, num_workers=workers, collate_fn=np.asarray)
-    return np.stack(list(loader))
+    count = len(context.dataset.metainfo['classes'])
+    config.pipeline = [*steps, partial(_present, num_classes=count, ignore_index=context.ignore_index)]
+    dataset = DATASETS.build(config)
+    return np.stack(list(DataLoader(dataset, None, num_workers=context.num_workers, collate_fn=np.asarray)))

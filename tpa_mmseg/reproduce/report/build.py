@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 
 import pandas as pd
 
-from ...version import __version__
 from .. import frames
 from ..folders import RunView, State
 from ..sources import Source
 from ..suite import SUITES
-from .sections import WORDS, Section, build_sections
+from .section import Section
+from .sections import WORDS, build_sections
 from .tables import Table
 
 #: Verdicts on the rows of the paper, in the order of the summary, and what they mean.
@@ -44,16 +44,7 @@ class Part:
     sections: list[Section]
 
 
-@dataclass(frozen=True)
-class Report:
-    """All of it. Args: parts; tolerance in points of mIoU; made, a line about when and with what."""
-
-    parts: list[Part]
-    tolerance: float
-    made: str
-
-
-def build_report(source: Source, suites: Sequence[str] | None, tolerance: float) -> Report:
+def build_report(source: Source, suites: Sequence[str] | None, tolerance: float) -> list[Part]:
     """Reads all results.
 
     Args:
@@ -62,13 +53,11 @@ def build_report(source: Source, suites: Sequence[str] | None, tolerance: float)
         tolerance: How far a number may be from the paper's, in points of mIoU.
     """
     found = {name: source.views(name) for name in suites or SUITES}
-    parts = [
+    return [
         _part(name, views, tolerance)
         for name, views in found.items()
         if suites or name == 'paper' or any(view.state is not State.WAITING for view in views)
     ]
-    made = f'Made by tpa_mmseg {__version__} on {datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC'
-    return Report(parts, tolerance, made)
 
 
 def _part(name: str, views: list[RunView], tolerance: float) -> Part:
