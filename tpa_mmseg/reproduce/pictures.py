@@ -19,9 +19,6 @@ from .experiments import ANCHORS_LOOKED_AT
 from .results import Picture, RunResult
 from .scoring import Prediction, predict
 
-# How many of each kind are drawn.
-_CHOICES = {'best': 1, 'typical': 1, 'worst': 1}
-
 
 def pictures_run(context: RunContext) -> RunResult:
     """Draws a comparison of chosen images, which are chosen among all test images."""
@@ -59,21 +56,12 @@ def choose(gains: Sequence[float]) -> list[tuple[str, int]]:
     """Which images are drawn: ``best-1``, ``typical-1``, ... and their positions, each image once."""
     ranked = sorted(range(len(gains)), key=lambda position: -gains[position])
     middle = float(np.median(gains))
-    orders = {
-        'best': ranked,
-        'worst': ranked[::-1],
-        'typical': sorted(ranked, key=lambda position: abs(gains[position] - middle)),
-    }
-    taken: dict[int, str] = {}
-    for choice, order in orders.items():
-        free = [position for position in order if position not in taken]
-        for number, position in enumerate(free[: _CHOICES[choice]], start=1):
-            taken[position] = f'{choice}-{number}'
-    return sorted(((name, position) for position, name in taken.items()), key=lambda pair: _rank(pair[0]))
-
-
-def _rank(name: str) -> tuple[int, str]:
-    return list(_CHOICES).index(name.split('-')[0]), name
+    usual = sorted(ranked, key=lambda position: abs(gains[position] - middle))
+    chosen: dict[str, int] = {}
+    for name, order in {'best-1': ranked, 'worst-1': ranked[::-1], 'typical-1': usual}.items():
+        free = [position for position in order if position not in chosen.values()]
+        chosen.update((name, position) for position in free[:1])
+    return sorted(chosen.items())
 
 
 def _gain(context: RunContext, found: Prediction) -> float:
@@ -107,22 +95,18 @@ def _draw(context: RunContext, found: Prediction, name: str, gain: float) -> lis
     image, meta = read_image(path), context.dataset.metainfo
     classes, palette = meta['classes'], meta.get('palette')
     host, tpa, truth = (labels.cpu().numpy() for labels in (found.host, found.adapted['full'], found.truth))
-    drawn = {
-        'comparison': comparison(tpa, classes, host, truth, image, palette, context.ignore_index),
-        'host': _overlay(host, classes, image, palette),
-        'tpa': _overlay(tpa, classes, image, palette),
-    }
     choice, title = name.split('-')[0], Path(path).name
-    captions = {
-        'comparison': f'{title}: {gain:+.1f} points of mIoU over its classes with TPA ({choice} of all images).',
-        'host': f'{title}: labels of the host alone.',
-        'tpa': f'{title}: labels with TPA.',
+    about = f'{gain:+.1f} points of mIoU over its classes with TPA ({choice} of all images).'
+    drawn = {
+        'comparison': (comparison(tpa, classes, host, truth, image, palette, context.ignore_index), about),
+        'host': (_overlay(host, classes, image, palette), 'labels of the host alone.'),
+        'tpa': (_overlay(tpa, classes, image, palette), 'labels with TPA.'),
     }
     pictures = []
-    for kind, picture in drawn.items():
+    for kind, (picture, caption) in drawn.items():
         file = f'pictures/{name}-{kind}.png'
         write_png(context.folder.path / file, picture)
-        pictures.append(Picture(file, kind, choice, title, captions[kind], gain))
+        pictures.append(Picture(file, kind, choice, title, f'{title}: {caption}', gain))
     return pictures
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from pathlib import Path
 
 from ..errors import TPAError
@@ -64,12 +65,10 @@ def write_results(path: Path, results: Sequence[RunResult]) -> None:
             return
         import pandas
 
-        columns = ('suite', 'experiment', 'run', 'images', 'seconds')
-        frame = pandas.DataFrame([[getattr(result, name) for name in columns] for result in results], columns=columns)
-        for name in ('commit', 'device'):
-            frame[name] = [getattr(result.provenance, name) for result in results]
-        frame['result'] = [line.decode() for line in lines]
-        frame.to_parquet(file, index=False)
+        select = attrgetter('suite', 'experiment', 'run', 'images', 'seconds', 'provenance.commit', 'provenance.device')
+        names = ['suite', 'experiment', 'run', 'images', 'seconds', 'commit', 'device']
+        frame = pandas.DataFrame(map(select, results), columns=names)
+        frame.assign(result=[line.decode() for line in lines]).to_parquet(file, index=False)
 
 
 def _read(path: Path) -> dict[Key, RunResult]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -91,20 +91,20 @@ def _differing(rows: pd.DataFrame) -> Table | None:
 
 def _origins(views: list[RunView]) -> list[str]:
     """What ran where, with which versions."""
-    done = [view.result for view in views if view.result is not None]
-    if not done:
+    origins = [view.result.provenance for view in views if view.result is not None]
+    if not origins:
         return []
-    origins = [result.provenance for result in done]
-    devices = Counter(origin.device for origin in origins)
-    commits = Counter(f'{(origin.commit or "unknown")[:12]}{"+" if origin.dirty else ""}' for origin in origins)
+    devices = _counted(origin.device for origin in origins)
+    commits = _counted(f'{(origin.commit or "unknown")[:12]}{"+" if origin.dirty else ""}' for origin in origins)
     torch = sorted({origin.packages.get('torch', 'unknown') for origin in origins})
     time = timedelta(seconds=round(sum(origin.seconds for origin in origins)))
-    memory = max((origin.device_memory or origin.host_memory or 0 for origin in origins), default=0)
+    memory = max(origin.device_memory or origin.host_memory or 0 for origin in origins)
     return [
-        f'{len(done)} of {len(views)} runs are done. They took {time} on {_counted(devices)}, with at most '
-        f'{memory / (1 << 30):.1f} GB of memory; commit {_counted(commits)}, PyTorch {", ".join(torch)}.'
+        f'{len(origins)} of {len(views)} runs are done. They took {time} on {devices}, with at most '
+        f'{memory / (1 << 30):.1f} GB of memory; commit {commits}, PyTorch {", ".join(torch)}.'
     ]
 
 
-def _counted(counts: Counter) -> str:
+def _counted(values: Iterable[str]) -> str:
+    counts = Counter(values)
     return ', '.join(name if len(counts) == 1 else f'{name} ({count} runs)' for name, count in counts.items())

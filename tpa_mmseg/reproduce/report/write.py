@@ -16,7 +16,7 @@ from ...version import __version__
 from ..reference import TOLERANCE
 from ..sources import Source
 from .build import VERDICTS, Part, build_report
-from .tables import escape_markdown
+from .tables import markdown
 
 FIGURE_FORMATS = ('svg', 'png', 'pdf')
 _HERE = Path(__file__).parent
@@ -74,7 +74,7 @@ def _template(name: str) -> jinja2.Template:
     """A template. What a page shows, style, scripts and pictures, is inside it."""
     loader, escapes = jinja2.FileSystemLoader(_HERE), jinja2.select_autoescape()
     environment = jinja2.Environment(loader=loader, autoescape=escapes, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {'markup': Markup, 'md': escape_markdown}
+    environment.filters |= {'markup': Markup, 'md': markdown}
     return environment.get_template(name)
 
 
