@@ -104,7 +104,7 @@ def _parts(cell: Cell) -> tuple[str, str, str]:
     """Our number or why there is none, the paper's, and a mark that needs no color."""
     ours = '–' if pd.isna(cell.ours) else _number(cell.ours, cell.digits, cell.signed)
     # The paper has one decimal, or two.
-    digits = 1 if round(cell.paper, 1) == cell.paper else cell.digits
+    digits = min(1, cell.digits) if round(cell.paper, 1) == cell.paper else cell.digits
     paper = '' if pd.isna(cell.paper) else _number(cell.paper, digits, cell.signed)
     mark = ('▲' if cell.ours > cell.paper else '▼') if cell.outside else ''
     return ours, paper, mark
