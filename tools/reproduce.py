@@ -30,16 +30,16 @@ def run(args: argparse.Namespace) -> None:
     from tpa_mmseg.errors import TPAError
 
     try:
-        command = importlib.import_module(f'tpa_mmseg.reproduce.commands.{args.module}')
+        commands = importlib.import_module('tpa_mmseg.reproduce.commands')
+        getattr(commands, args.command)(args)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith('tpa_mmseg'):
             raise
         raise TPAError(f"This needs {error.name}. Install it with: pip install 'tpa_mmseg[reproduce]'") from error
-    command.main(args)
 
 
 def add_list(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(module='list_runs')
+    parser.set_defaults(command='list_runs')
     parser.add_argument('experiment', nargs='*', help='show every run of these (or all); by default only numbers')
     add_place(parser)
     add_filters(parser)
@@ -47,7 +47,7 @@ def add_list(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(module='run')
+    parser.set_defaults(command='run')
     parser.add_argument('experiment', nargs='+', help='names that list shows, or all')
     add_place(parser)
     add_filters(parser)
@@ -57,7 +57,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(module='report')
+    parser.set_defaults(command='report')
     parser.add_argument('--out', type=Path, metavar='DIR', help='where to (default: report in the folder of runs)')
     parser.add_argument(
         '--suite',
@@ -78,14 +78,14 @@ def add_report(parser: argparse.ArgumentParser) -> None:
 
 
 def add_collect(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(module='collect')
+    parser.set_defaults(command='collect')
     parser.add_argument('out', type=Path, metavar='FILE', help='results.jsonl (JSON lines) or results.parquet')
     parser.add_argument('--suite', nargs='+', metavar='NAME', help='only these (default: all)')
     add_work_dir(parser)
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(module='compare')
+    parser.set_defaults(command='compare')
     for name in ('a', 'b'):
         parser.add_argument(name, metavar=name.upper(), help='file of results, work directory, or paper')
     parser.add_argument(
@@ -95,7 +95,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
 
 
 def add_check(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(module='check')
+    parser.set_defaults(command='check')
     parser.add_argument('experiment', nargs='*', default=['all'], help='only these experiments')
     add_place(parser)
     add_results(parser)

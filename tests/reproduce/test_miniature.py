@@ -11,7 +11,7 @@ from tpa_mmseg.launch.execute import execute
 from tpa_mmseg.reproduce import EXPERIMENTS, Source, State, plan
 from tpa_mmseg.reproduce.report import write_report
 from tpa_mmseg.reproduce.report.build import build_report
-from tpa_mmseg.reproduce.report.sections import Section
+from tpa_mmseg.reproduce.report.section import Section
 from tpa_mmseg.reproduce.report.tables import Cell
 from tpa_mmseg.reproduce.run import RunTask
 
@@ -46,7 +46,7 @@ def numbers(section: Section) -> list[float]:
 
 @pytest.mark.slow
 def test_every_experiment_has_its_numbers_in_the_report(work_dir: Path) -> None:
-    (part,) = build_report(Source(work_dir), ['miniature'], 1.5).parts
+    (part,) = build_report(Source(work_dir), ['miniature'], 1.5)
     assert [section.name for section in part.sections] == ['claims', 'main', 'classes', *list(EXPERIMENTS)[1:]]
     for section in part.sections:
         assert section.started and not section.failures, section

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.reproduce.demo_suite import demo_suite, use
+from tests.reproduce.demo_suite import ROW, demo_suite, use
 from tpa_mmseg.launch.execute import execute
 from tpa_mmseg.reproduce import State, plan
 from tpa_mmseg.reproduce.folders import RunView, view
@@ -42,7 +42,7 @@ def test_failure_says_why_and_is_forgotten_by_the_next_attempt(
 ) -> None:
     found = run(tmp_path, 'dusk')
     assert found.state is State.FAILED
-    assert 'gone, which' in found.error and 'prepare the data' in found.error
+    assert f'There is no {tmp_path / "gone"}: prepare the data' in found.error
     assert 'TPAError' in capsys.readouterr().err
     (tmp_path / 'scenes').rename(tmp_path / 'gone')
     assert run(tmp_path, 'dusk').state is State.DONE
@@ -112,23 +112,25 @@ def test_task_survives_the_trip_to_another_process() -> None:
         assert pickle.loads(pickle.dumps(task)) == task
 
 
-@pytest.mark.parametrize('experiment', ['repetition', 'overlap', 'pictures', 'bank-size'])
+@pytest.mark.parametrize('experiment', ['repetition', 'overlap', 'pictures', 'anchors', 'bank-size'])
 def test_experiments_that_need_more_than_scores_leave_their_data(suite: Suite, tmp_path: Path, experiment: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        use(replace(suite, ablation_benchmarks=('dawn',)), patch)
+        drawn = {'pictures': (ROW,), 'picture_benchmarks': ('dawn',), 'anchors': ROW}
+        use(replace(suite, ablation_benchmarks=('dawn',), **drawn), patch)
         view = run(tmp_path, experiment=experiment)
     assert view.error is None
     if experiment == 'repetition':
-        labels, anchors = view.result.repetition
-        assert (labels.source, labels.sizes[-1], anchors.source, anchors.sizes[-1]) == ('labels', 3, 'anchors', 2)
+        (labels,) = view.result.repetition
+        assert (labels.source, labels.sizes[-1]) == ('labels', 3)
         assert view.result.host is None
     elif experiment == 'overlap':
         assert [split.key for split in view.result.overlap] == ['high', 'random', 'low']
         assert view.result.images == view.result.overlap[0].evaluation_images == 2
         assert [variant.value for variant in view.result.variants] == [s.overlap for s in view.result.overlap]
-    elif experiment == 'pictures':
-        assert {picture.kind for picture in view.result.pictures} == {'comparison', 'anchors'}
+    elif experiment in ('pictures', 'anchors'):
+        kinds = {'pictures': {'comparison', 'host', 'tpa'}, 'anchors': {'anchors'}}
+        assert {picture.kind for picture in view.result.pictures} == kinds[experiment]
         assert all((view.folder.path / picture.file).is_file() for picture in view.result.pictures)
     else:
-        images = [variant.bank.images for variant in view.result.variants]
-        assert images == sorted(images) and images[-1] == 2
+        *images, usual = (variant.bank.images for variant in view.result.variants)
+        assert images == sorted(images) and (images[-1], usual) == (3, 2)

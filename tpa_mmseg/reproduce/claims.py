@@ -36,9 +36,9 @@ class Claim:
 
 def claims(scores: Scores) -> list[Claim]:
     """All claims. Means are means of rows, and a row's is that of the benchmarks that both of its parts have."""
-    gains = _gains(scores, _main_rows(scores), '{}', '{}+tpa')
-    printed, found = paper.tables()['claims'], []
-    found.append(_mean('mean gain', gains, printed))
+    gains = _gains(scores)
+    printed = paper.tables()['claims']
+    found = [_mean('mean gain', gains, printed)]
     for group, hosts in paper.tables()['groups'].items():
         mine = {row: cells for row, cells in gains.items() if Row.of(row).host in hosts}
         found.append(_mean(group, mine, printed))
@@ -57,28 +57,20 @@ def measured(views: Iterable[RunView]) -> dict[str, dict[str, float]]:
     for view in views:
         if view.result is None or view.result.host is None:
             continue
-        row, full = str(view.run.row), view.result.variant('full')
-        numbers = {row: view.result.host.mIoU, f'{row}+tpa': full and full.tpa.mIoU}
-        for key, value in numbers.items():
-            if value is not None:
-                found.setdefault(key, {})[view.run.benchmark] = value
+        full = view.result.variant('full')
+        for suffix, scores in (('', view.result.host), ('+tpa', full and full.tpa)):
+            if scores is not None and scores.mIoU is not None:
+                found.setdefault(f'{view.run.row}{suffix}', {})[view.run.benchmark] = scores.mIoU
     return found
 
 
-def _main_rows(scores: Scores) -> list[str]:
-    """Hosts as they are: no variants, which have tables of their own."""
-    return [key for key in scores if not key.endswith('+tpa') and not Row.of(key).variant]
-
-
-def _gains(scores: Scores, rows: Iterable[str], before: str, after: str) -> dict[str, list[float]]:
-    """Row -> differences of its benchmarks. Args: before, after: the keys of both parts, with {} for the row."""
+def _gains(scores: Scores) -> dict[str, list[float]]:
+    """Row -> gains of TPA on its benchmarks. Hosts as they are: variants have tables of their own."""
     found = {}
-    for row in rows:
-        low, high = scores.get(before.format(row), {}), scores.get(after.format(row), {})
-        cells = [round(high[benchmark] - low[benchmark], 2) for benchmark in low if benchmark in high]
-        if cells:
-            found[row] = cells
-    return found
+    for row, base in scores.items():
+        tpa = scores.get(f'{row}+tpa', {}) if not Row.of(row).variant else {}
+        found[row] = [round(tpa[benchmark] - base[benchmark], 2) for benchmark in base if benchmark in tpa]
+    return {row: cells for row, cells in found.items() if cells}
 
 
 def _mean(title: str, gains: Mapping[str, list[float]], printed: Mapping[str, float]) -> Claim:
@@ -97,11 +89,8 @@ def _against(scores: Scores, key: str, title: str) -> list[Claim]:
         variant = variant.removeprefix('-')
         host = str(parts._replace(variant=variant))
         base, tpa = scores.get(host, {}), scores.get(f'{host}+tpa', {})
-        cells = [
-            (score - base[name], tpa[name] - base[name])
-            for name, score in scores[row].items()
-            if name in base and name in tpa
-        ]
+        shared = [name for name in scores[row] if name in base and name in tpa]
+        cells = [(scores[row][name] - base[name], tpa[name] - base[name]) for name in shared]
         if cells:
             common.setdefault(_TABLES.get(variant, ', other encoders inside'), {})[host] = cells
     return [

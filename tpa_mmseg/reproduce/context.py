@@ -50,6 +50,7 @@ class RunContext:
         self.suite = suite_of(run.suite)
         self.source = self.suite.config(run)
         self.cfg = self._load()
+        self.num_workers: int = self.cfg.test_dataloader.get('num_workers', 0)
         self.device = get_device()
         self._started = time.monotonic()
         self._pass_started: float | None = None
@@ -112,12 +113,12 @@ class RunContext:
         # An earlier attempt, killed later on, may have left them.
         banks = {key: find_bank(paths[key], self.model, pool, spec) for key, spec in specs.items()}
         if None in banks.values():
-            banks = build_banks(self.model, pool, specs, self.cfg.test_dataloader.get('num_workers', 0))
+            banks = build_banks(self.model, pool, specs, self.num_workers)
             for key, bank in banks.items():
                 save_on_main(bank, paths[key])
         self._banks = banks
         self.model.host.reset()
-        return self._banks
+        return banks
 
     def adapters(self, banks: Mapping[str, PrototypeBank]) -> dict[str, Adapter]:
         """Key of every variant -> its setting of TPA. Args: banks: from :meth:`build_banks`."""
@@ -139,6 +140,11 @@ class RunContext:
         """The test set."""
         return DATASETS.build(self.cfg.test_dataloader.dataset)
 
+    @property
+    def ignore_index(self) -> int:
+        """The label of pixels that do not count."""
+        return self.cfg.test_evaluator.get('ignore_index', 255)
+
     @cached_property
     def pool_options(self) -> PoolOptions:
         """The config's own pool."""
@@ -147,14 +153,9 @@ class RunContext:
 
     def images(self, dataset: Dataset, indices: Sequence[int] | None = None) -> Iterator[dict]:
         """Batches of a dataset, or of some of its images, in order."""
-        options = self.cfg.test_dataloader
         part = dataset if indices is None else Subset(dataset, list(indices))
-        yield from DataLoader(
-            part,
-            batch_size=options.get('batch_size', 1),
-            num_workers=options.get('num_workers', 0),
-            collate_fn=pseudo_collate,
-        )
+        batch_size = self.cfg.test_dataloader.get('batch_size', 1)
+        yield from DataLoader(part, batch_size, num_workers=self.num_workers, collate_fn=pseudo_collate)
 
     def pool(self, options: PoolOptions | None = None) -> Pool:
         """Images without labels, by default those of the config."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import statistics
 import tempfile
-from collections import defaultdict
 from pathlib import Path
 
 import torch
@@ -29,20 +28,16 @@ def cost_run(context: RunContext) -> RunResult:
     """Times the steps of the first images of the test set, one image at a time."""
     total = min(COST_WARM_UP + COST_MEASURED, len(context.dataset))
     bank = context.model.new_bank()
-    times: dict[str, list[float]] = defaultdict(list)
-    sizes: list[tuple[int, int]] = []
-    caches: list[float] = []
+    measured = []
     context.say(0, total)
-    for number, data in enumerate(context.images(context.dataset, range(total))):
-        steps, size, phi = _measure(context, data, bank)
-        if number >= COST_WARM_UP or total <= COST_WARM_UP:
-            for name, seconds in steps.items():
-                times[name].append(seconds)
-            sizes.append(size)
-            caches.append(round(phi.half().nbytes / _MB, 3))
-        context.say(number + 1, total)
+    for number, data in enumerate(context.images(context.dataset, range(total)), start=1):
+        measured.append(_measure(context, data, bank))
+        context.say(number, total)
+    if total > COST_WARM_UP:
+        measured = measured[COST_WARM_UP:]
+    times, sizes, caches = zip(*measured, strict=True)
     cost = Cost(
-        columns={name: _timing(values) for name, values in times.items()},
+        columns={name: _timing([seconds[name] for seconds in times]) for name in times[0]},
         bank_mb=round(_file_size(bank) / _MB, 3),
         cache_mb_per_image=round(statistics.median(caches), 3),
         image_size=tuple(round(statistics.median(sides)) for sides in zip(*sizes, strict=True)),
@@ -52,14 +47,12 @@ def cost_run(context: RunContext) -> RunResult:
         cache_mb_range=(min(caches), max(caches)),
         prototypes_kb=2 * bank.num_classes * bank.dim / 1024,
     )
-    return context.result(len(times['host']), cost=cost)
+    return context.result(len(times), cost=cost)
 
 
 @torch.no_grad()
-def _measure(
-    context: RunContext, data: dict, bank: PrototypeBank
-) -> tuple[dict[str, float], tuple[int, int], torch.Tensor]:
-    """Seconds of every step for one image, the size of the network's input, and the image's features."""
+def _measure(context: RunContext, data: dict, bank: PrototypeBank) -> tuple[dict[str, float], tuple[int, int], float]:
+    """Seconds of every step for one image, the size of the network's input, and megabytes of its cached features."""
     model, timed = context.model, StageTimer(context.device)
     prepared = model.data_preprocessor(data, False)
     image, sample = prepared['inputs'][0], prepared['data_samples'][0]
@@ -77,7 +70,7 @@ def _measure(
     prototypes = bank.prototypes()
     timed('lookup', lambda: _look_up(Lookup(prototypes, phi, scores.size), scores))
     timed.seconds['total'] = timed.seconds['host'] + timed.seconds['encoder']
-    return timed.seconds, tuple(image.shape[-2:]), phi
+    return timed.seconds, tuple(image.shape[-2:]), round(phi.half().nbytes / _MB, 3)
 
 
 def _host_scores(host: Host, image: Tensor, sample: SegDataSample) -> ScoreMap:

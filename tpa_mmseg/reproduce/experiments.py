@@ -41,8 +41,7 @@ POOL_SHARES = (
     Setting('full', f'{DEFAULT_SIZE} images'),
 )
 OVERLAPS = tuple(
-    Setting(key, f'{key.capitalize()} label overlap', pool=key, axis='label overlap, %')
-    for key in ('high', 'random', 'low')
+    Setting(key, f'{key.capitalize()} label overlap', axis='label overlap, %') for key in ('high', 'random', 'low')
 )
 #: Images that the experiment ``cost`` measures, after others that warm up; pool images that ``anchors`` chooses from.
 COST_WARM_UP, COST_MEASURED, ANCHORS_LOOKED_AT = 3, 30, 20
@@ -86,17 +85,13 @@ def _ablation(*settings: Setting) -> Callable[[Suite], tuple]:
     return lambda suite: ([suite.ablation], suite.ablation_benchmarks, settings)
 
 
+def _growth(*settings: Setting) -> Callable[[Suite], tuple]:
+    return lambda suite: ([suite.growth], suite.benchmarks, settings)
+
+
 def _extractor(suite: Suite) -> tuple:
     settings = tuple(Setting(key, entry.title, encoder=key) for key, entry in suite.extractors.items())
     return [suite.ablation], suite.benchmarks, settings
-
-
-def _bank_size(suite: Suite) -> tuple:
-    return [suite.growth], suite.benchmarks, POOL_SHARES
-
-
-def _repetition(suite: Suite) -> tuple:
-    return [suite.growth], suite.benchmarks, ()
 
 
 def _cost(suite: Suite) -> tuple:
@@ -127,8 +122,8 @@ _EXPERIMENTS = (
     Experiment('sensitivity', 'Sensitivity', _SENSITIVITY, _ablation(*SENSITIVITY)),
     Experiment('extractor', "The bank's encoder", 'banks of other features', _extractor),
     Experiment('composition', 'Composition', 'TPA on top of other plug-ins', _rows('composition')),
-    Experiment('bank-size', 'Size of the pool', _SIZES, _bank_size),
-    Experiment('repetition', 'Repetition of classes', _AGAIN, _repetition, scored=False),
+    Experiment('bank-size', 'Size of the pool', _SIZES, _growth(*POOL_SHARES)),
+    Experiment('repetition', 'Repetition of classes', _AGAIN, _growth(), scored=False),
     Experiment('overlap', 'Label overlap', _OVERLAP, _ablation(*OVERLAPS), lambda count: count - count // 2),
     Experiment('cost', 'Cost', _TIMES, _cost, lambda count: min(COST_MEASURED, count), False),
     Experiment('pictures', 'Pictures', _PICTURES, _pictures, scored=False),
@@ -156,22 +151,18 @@ def plan(
     if experiment not in EXPERIMENTS:
         raise TPAError(f'There is no experiment {experiment!r}: known are {", ".join(EXPERIMENTS)}, or all.')
     known = suite_of(suite)
-    for option, given, names in (
-        ('--host', hosts, known.hosts),
-        ('--backbone', backbones, known.backbones),
-        ('--dataset', benchmarks, known.benchmarks),
-    ):
+    filters = (
+        ('--host', hosts, known.hosts, lambda run: run.row.host),
+        ('--backbone', backbones, known.backbones, lambda run: run.row.backbone),
+        ('--dataset', benchmarks, known.benchmarks, lambda run: run.benchmark),
+    )
+    found = [run for run in EXPERIMENTS[experiment].runs(known, comparisons) if known.has(run)]
+    for option, given, names, of in filters:
         for value in given:
             if value not in names:
                 raise TPAError(f'{option} {value} is not in the {suite} suite: it has {", ".join(names)}.')
-    return [
-        run
-        for run in EXPERIMENTS[experiment].runs(known, comparisons)
-        if known.has(run)
-        and (not hosts or run.row.host in hosts)
-        and (not backbones or run.row.backbone in backbones)
-        and (not benchmarks or run.benchmark in benchmarks)
-    ]
+        found = [run for run in found if not given or of(run) in given]
+    return found
 
 
 def planned_images(run: Run) -> int:

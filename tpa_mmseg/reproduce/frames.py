@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
 from .experiments import EXPERIMENTS, planned_images, suite_of
-from .folders import RunView, State
+from .folders import RunView
 from .reference import TOLERANCE, cost_reference, reference
+from .results import RunResult, VariantResult
 from .runs import Run
 
 #: What identifies a number across machines and versions.
 KEY = ['suite', 'experiment', 'run', 'setting', 'quantity']
-_CELLS = [*KEY, 'host', 'backbone', 'benchmark', 'title', 'axis', 'value', 'ours', 'paper', 'state']
+_NAMES = [*KEY, 'row', 'host', 'backbone', 'benchmark', 'title', 'axis', 'state']
 
 
 def labels(run: Run) -> dict[str, str]:
@@ -23,6 +24,7 @@ def labels(run: Run) -> dict[str, str]:
         'suite': run.suite,
         'experiment': run.experiment,
         'run': run.name,
+        'row': str(run.row),
         'host': suite.hosts[run.row.host] + suite.variants.get(run.row.variant, ''),
         'backbone': suite.backbones[run.row.backbone],
         'benchmark': suite.benchmarks[run.benchmark],
@@ -48,7 +50,7 @@ def cells(views: Iterable[RunView], tolerance: float = TOLERANCE) -> pd.DataFram
         A row for the base of every run, and for TPA and gain of each of its settings. Missing numbers are NaN.
     """
     rows = [row for view in views if EXPERIMENTS[view.run.experiment].scored for row in _cells_of(view)]
-    frame = pd.DataFrame(rows, columns=_CELLS).astype({name: float for name in ('value', 'ours', 'paper')})
+    frame = _frame(rows, _NAMES, ['value', 'ours', 'paper'])
     frame['axis'] = frame['axis'].fillna('')
     frame['difference'] = (frame.ours - frame.paper).round(2)
     frame['outside'] = frame.difference.abs() > tolerance
@@ -71,6 +73,18 @@ def _cells_of(view: RunView) -> Iterator[dict]:
             yield {**common, **own, 'quantity': quantity, 'ours': ours, 'paper': getattr(printed, quantity)}
 
 
+def compared(*sides: tuple[Iterable[RunView], str]) -> pd.DataFrame:
+    """Every number of either side, with their difference, B minus A.
+
+    Args:
+        sides: For A and B, runs, and the column of :func:`cells` that is meant: ours or the paper's.
+    """
+    a, b = (cells(views).set_index(KEY)[column].dropna() for views, column in sides)
+    both = pd.concat({'A': a, 'B': b}, axis=1).reindex(a.index.union(b.index, sort=False))
+    both['Difference'] = (both.B - both.A).round(2)
+    return both.reset_index().rename(columns={**{name: name.capitalize() for name in KEY}, 'quantity': 'Number'})
+
+
 def verdicts(frame: pd.DataFrame) -> pd.DataFrame:
     """One row for every row that the paper prints: whether ours agrees. Args: frame: from :func:`cells`."""
     printed = frame[frame.paper.notna()]
@@ -83,29 +97,53 @@ def verdicts(frame: pd.DataFrame) -> pd.DataFrame:
     return found
 
 
+def variants(views: Iterable[RunView]) -> Iterator[tuple[dict[str, str], RunResult, VariantResult]]:
+    """Names, result and variant of everything that was scored with TPA."""
+    for view in views:
+        for variant in view.result.variants if view.result is not None else ():
+            yield labels(view.run), view.result, variant
+
+
+def _frame(rows: list[dict], names: list[str], numbers: list[str]) -> pd.DataFrame:
+    """Rows with these columns, missing ones empty. Args: names, numbers: columns of text, and of floats."""
+    return pd.DataFrame(rows, columns=[*names, *numbers]).astype(dict.fromkeys(numbers, float))
+
+
 def classes(views: Iterable[RunView], setting: str = 'full') -> pd.DataFrame:
     """Every class of finished runs in one setting of TPA."""
-    rows = []
-    for view in views:
-        found = view.result.variant(setting) if view.state is State.DONE else None
-        for entry in found.per_class if found else ():
-            rows.append({**labels(view.run), 'class': entry.name, **vars(entry)})
-    names = ('host_iou', 'tpa_iou', 'gain', 'support', 'images', 'anchors')
-    frame = pd.DataFrame(rows, columns=['run', 'host', 'backbone', 'benchmark', 'class', *names])
-    return frame.astype({name: float for name in names})
+    rows = [
+        {**names, 'class': entry.name, **vars(entry)}
+        for names, _, variant in variants(views)
+        if variant.key == setting
+        for entry in variant.per_class
+    ]
+    numbers = ['host_iou', 'tpa_iou', 'gain', 'support', 'images', 'anchors']
+    return _frame(rows, ['run', 'host', 'backbone', 'benchmark', 'class'], numbers)
+
+
+def bank_sizes(views: Iterable[RunView]) -> pd.DataFrame:
+    """Gain and covered classes of every bank of the experiment ``bank-size``; both shares in percent."""
+    rows = [
+        (names['benchmark'], one.key, 100 * one.value, one.bank.images, one.gain.mIoU, one.bank.percent_covered)
+        for names, _, one in variants(views)
+        if one.bank is not None and one.value is not None
+    ]
+    return pd.DataFrame(rows, columns=['benchmark', 'setting', 'share', 'images', 'gain', 'covered'])
 
 
 def repetition(views: Iterable[RunView]) -> pd.DataFrame:
-    """How many of the classes pools of growing size see again, in percent."""
+    """How many of the classes pools of growing size see again: percent, and the expected number."""
     rows = [
         (labels(view.run)['benchmark'], curve.source, size, int(times), 100 * share)
+        + (curve.expected(int(times), size), curve.num_classes)
         for view in views
         if view.result is not None
         for curve in view.result.repetition
         for times, shares in curve.at_least.items()
         for size, share in zip(curve.sizes, shares, strict=False)
     ]
-    return pd.DataFrame(rows, columns=['benchmark', 'source', 'images', 'at_least', 'share'])
+    names = ['benchmark', 'source', 'images', 'at_least', 'share', 'expected', 'classes']
+    return pd.DataFrame(rows, columns=names)
 
 
 def overlap(views: Iterable[RunView]) -> pd.DataFrame:
@@ -119,18 +157,16 @@ def overlap(views: Iterable[RunView]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=['benchmark', 'pool', 'overlap', 'classes_shared', 'pool_images'])
 
 
-def cost(views: Sequence[RunView]) -> pd.DataFrame:
+def cost(views: Iterable[RunView]) -> pd.DataFrame:
     """Milliseconds of every step and megabytes of what is kept, with the paper's numbers (of an A100)."""
     rows = []
     for view in views:
         printed = cost_reference(view.run)
         found = view.result.cost if view.result is not None else None
-        times = {} if found is None else {name: vars(timing) for name, timing in found.columns.items()}
-        kept = 'prototypes_kb', 'bank_mb', 'cache_mb_per_image'
-        sizes = {} if found is None else {name: getattr(found, name) for name in kept}
-        for step in dict.fromkeys((*times, *sizes, *printed)):
-            entry = times.get(step, {'median': sizes.get(step)})
-            rows.append({**labels(view.run), 'step': step, **entry, 'paper': printed.get(step)})
-    names = ('median', 'low', 'high', 'repeats', 'paper')
-    frame = pd.DataFrame(rows, columns=['run', 'host', 'backbone', 'benchmark', 'step', *names])
-    return frame.astype({name: float for name in names})
+        ours = {} if found is None else {name: vars(timing) for name, timing in found.columns.items()}
+        for name in ('prototypes_kb', 'bank_mb', 'cache_mb_per_image') if found is not None else ():
+            ours[name] = {'median': getattr(found, name)}
+        for step in dict.fromkeys((*ours, *printed)):
+            rows.append({**labels(view.run), 'step': step, **ours.get(step, {}), 'paper': printed.get(step)})
+    numbers = ['median', 'low', 'high', 'repeats', 'paper']
+    return _frame(rows, ['run', 'host', 'backbone', 'benchmark', 'step'], numbers)

@@ -11,9 +11,9 @@ import numpy as np
 
 from ..datasets import PoolOptions
 from .context import RunContext
+from .repetition import classes_of_images
 from .results import OverlapSplit, RunResult
 from .scoring import score
-from .truth import classes_of_images
 
 # The low pool may have this share of the evaluated classes. Pools get smaller for that, down to so many images.
 _SHARED, _SMALLEST = 0.5, 5

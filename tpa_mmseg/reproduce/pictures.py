@@ -1,4 +1,4 @@
-"""Pictures of what TPA changes: the image where it helps most, a typical one, and the one where it harms most."""
+"""Pictures of what TPA changes, where it helps most, as usual, and where it harms most; and of where anchors are."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ import numpy as np
 from PIL import Image
 from torch import Tensor
 
-from ..evaluation.counts import checked_truth, count_classes, count_hits
+from ..core import anchor_map
+from ..evaluation.counts import count_classes, count_hits
 from ..io import write_png
-from ..visualization import class_palette, comparison, panel_size, read_image
+from ..visualization import anchor_figure, class_palette, comparison, panel_size, read_image
 from ..visualization.panels import fit_image, label_panel
 from .context import RunContext
+from .experiments import ANCHORS_LOOKED_AT
 from .results import Picture, RunResult
 from .scoring import Prediction, predict
-
-# How many of each kind are drawn.
-_CHOICES = {'best': 1, 'typical': 1, 'worst': 1}
 
 
 def pictures_run(context: RunContext) -> RunResult:
@@ -33,31 +32,41 @@ def pictures_run(context: RunContext) -> RunResult:
     return context.result(len(indices), pictures=tuple(pictures))
 
 
+def anchors_run(context: RunContext) -> RunResult:
+    """Draws the anchors of one of the pool's first images. Without a bank: anchors are what banks are made from."""
+    pool, rule = context.pool(), context.model.anchor_rule
+    pool = pool.subset(range(min(ANCHORS_LOOKED_AT, len(pool))))
+    best, most, path = None, -1, ''
+    for done, data in enumerate(context.images(pool), start=1):
+        ((evidence, sample),) = context.model.look(data, encoders=())
+        anchors = anchor_map(evidence.scores, rule).cpu().numpy()
+        counts = np.bincount(anchors.ravel() + 1)[1:]
+        classes = int((counts >= max(1, rule.k_min)).sum())
+        if classes > most:
+            best, most, path = anchors, classes, sample.img_path
+        context.say(done, len(pool))
+    meta, title, file = context.dataset.metainfo, Path(path).name, 'pictures/most-anchors.png'
+    write_png(context.folder.path / file, anchor_figure(best, meta['classes'], read_image(path), meta.get('palette')))
+    share = 100 * float((best >= 0).mean())
+    caption = f'{title}: {share:.0f} % of the pixels are anchors, of {most} classes.'
+    return context.result(len(pool), pictures=(Picture(file, 'anchors', 'most', title, caption, None),))
+
+
 def choose(gains: Sequence[float]) -> list[tuple[str, int]]:
     """Which images are drawn: ``best-1``, ``typical-1``, ... and their positions, each image once."""
     ranked = sorted(range(len(gains)), key=lambda position: -gains[position])
     middle = float(np.median(gains))
-    orders = {
-        'best': ranked,
-        'worst': ranked[::-1],
-        'typical': sorted(ranked, key=lambda position: abs(gains[position] - middle)),
-    }
-    taken: dict[int, str] = {}
-    for choice, order in orders.items():
-        free = [position for position in order if position not in taken]
-        for number, position in enumerate(free[: _CHOICES[choice]], start=1):
-            taken[position] = f'{choice}-{number}'
-    return sorted(((name, position) for position, name in taken.items()), key=lambda pair: _rank(pair[0]))
-
-
-def _rank(name: str) -> tuple[int, str]:
-    return list(_CHOICES).index(name.split('-')[0]), name
+    usual = sorted(ranked, key=lambda position: abs(gains[position] - middle))
+    chosen: dict[str, int] = {}
+    for name, order in {'best-1': ranked, 'worst-1': ranked[::-1], 'typical-1': usual}.items():
+        free = [position for position in order if position not in chosen.values()]
+        chosen.update((name, position) for position in free[:1])
+    return sorted(chosen.items())
 
 
 def _gain(context: RunContext, found: Prediction) -> float:
     classes = len(context.dataset.metainfo['classes'])
-    ignore_index = context.cfg.test_evaluator.get('ignore_index', 255)
-    truth = checked_truth(found.truth, found.host.shape, classes, ignore_index, found.sample.img_path)
+    truth = found.counted(classes, context.ignore_index)
     return image_gain(truth, found.host, found.adapted['full'], classes)
 
 
@@ -86,23 +95,18 @@ def _draw(context: RunContext, found: Prediction, name: str, gain: float) -> lis
     image, meta = read_image(path), context.dataset.metainfo
     classes, palette = meta['classes'], meta.get('palette')
     host, tpa, truth = (labels.cpu().numpy() for labels in (found.host, found.adapted['full'], found.truth))
-    ignore_index = context.cfg.test_evaluator.get('ignore_index', 255)
-    drawn = {
-        'comparison': comparison(tpa, classes, host, truth, image, palette, ignore_index),
-        'host': _overlay(host, classes, image, palette),
-        'tpa': _overlay(tpa, classes, image, palette),
-    }
     choice, title = name.split('-')[0], Path(path).name
-    captions = {
-        'comparison': f'{title}: {gain:+.1f} points of mIoU over its classes with TPA ({choice} of all images).',
-        'host': f'{title}: labels of the host alone.',
-        'tpa': f'{title}: labels with TPA.',
+    about = f'{gain:+.1f} points of mIoU over its classes with TPA ({choice} of all images).'
+    drawn = {
+        'comparison': (comparison(tpa, classes, host, truth, image, palette, context.ignore_index), about),
+        'host': (_overlay(host, classes, image, palette), 'labels of the host alone.'),
+        'tpa': (_overlay(tpa, classes, image, palette), 'labels with TPA.'),
     }
     pictures = []
-    for kind, picture in drawn.items():
+    for kind, (picture, caption) in drawn.items():
         file = f'pictures/{name}-{kind}.png'
         write_png(context.folder.path / file, picture)
-        pictures.append(Picture(file, kind, choice, title, captions[kind], gain))
+        pictures.append(Picture(file, kind, choice, title, f'{title}: {caption}', gain))
     return pictures
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+from functools import partial
+
 import numpy as np
+from mmcv.transforms import LoadAnnotations
+from mmseg.registry import DATASETS, TRANSFORMS
+from torch.utils.data import DataLoader
 
 from .context import RunContext
 from .experiments import REPETITIONS
 from .results import RepetitionCurve, RunResult
-from .truth import classes_of_images
 
 _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 # Means over fewer draws would show the luck of the draw in the rare classes.
@@ -41,3 +46,22 @@ def curve(seen: np.ndarray, seed: int, draws: int = _DRAWS) -> RepetitionCurve:
         for times, row in zip(REPETITIONS, total, strict=True)
     }
     return RepetitionCurve('labels', tuple(sizes), at_least, num_classes, draws)
+
+
+def _present(results: dict, num_classes: int, ignore_index: int) -> np.ndarray:
+    """Last step of a pipeline: which of the classes the label map has."""
+    labels = np.unique(results['gt_seg_map'])
+    return np.isin(np.arange(num_classes), labels[labels != ignore_index])
+
+
+def classes_of_images(context: RunContext) -> np.ndarray:
+    """(images, C) bool: the classes in the truth of every test image. No image is read, only labels.
+
+    For statistics and for splits, never for a bank.
+    """
+    config = copy.deepcopy(context.cfg.test_dataloader.dataset)
+    steps = [step for step in config.pipeline if issubclass(TRANSFORMS.get(step['type']), LoadAnnotations)]
+    count = len(context.dataset.metainfo['classes'])
+    config.pipeline = [*steps, partial(_present, num_classes=count, ignore_index=context.ignore_index)]
+    dataset = DATASETS.build(config)
+    return np.stack(list(DataLoader(dataset, None, num_workers=context.num_workers, collate_fn=np.asarray)))

@@ -39,8 +39,7 @@ def _json(options: dict) -> dict:
 
 Percent = Annotated[Annotated[float, Field(ge=-100, le=100)] | None, BeforeValidator(_known)]
 Share = Annotated[float, Field(ge=0, le=1)]
-Milliseconds = Annotated[float, Field(ge=0, le=1e9)]
-Megabytes = Annotated[float, Field(ge=0, le=1e9)]
+Amount = Annotated[float, Field(ge=0, le=1e9)]
 Value = Annotated[float, Field(ge=-1e9, le=1e9)]
 Times = Annotated[str, Field(pattern=r'^[0-9]{1,6}$')]
 #: Only from the folder of the run's own pictures: a page shows what it names.
@@ -100,9 +99,9 @@ class BankInfo:
     dim: Count = 0
 
     @property
-    def half_bytes(self) -> int:
-        """Size of the prototypes in half precision, which is what the paper counts."""
-        return 2 * self.num_classes * self.dim
+    def percent_covered(self) -> float:
+        """Classes that have a prototype, in percent of all."""
+        return 100 * self.classes_covered / max(1, self.num_classes)
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -184,9 +183,9 @@ class Timing:
         repeats: How many.
     """
 
-    median: Milliseconds
-    low: Milliseconds
-    high: Milliseconds
+    median: Amount
+    low: Amount
+    high: Amount
     repeats: Count
 
 
@@ -209,14 +208,14 @@ class Cost:
     """
 
     columns: dict[Text, Timing]
-    bank_mb: Megabytes
-    cache_mb_per_image: Megabytes
+    bank_mb: Amount
+    cache_mb_per_image: Amount
     image_size: tuple[Count, Count]
     num_classes: Count
     device: Text
     image_sizes: tuple[tuple[Count, Count], ...] = ()
-    cache_mb_range: tuple[Megabytes, ...] = ()
-    prototypes_kb: Annotated[float, Field(ge=0, le=1e9)] | None = None
+    cache_mb_range: tuple[Amount, ...] = ()
+    prototypes_kb: Amount | None = None
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -333,10 +332,7 @@ def _reason(error: ValidationError) -> str:
     found = error.errors(include_url=False, include_context=False, include_input=False)
     first = next((one for one in found if one['loc'] == ('schema',)), found[0])
     place = '.'.join(str(part) for part in first['loc'])[:200]
-    return _PRINTABLE.validate_python(f'{place}: {first["msg"]}' if place else first['msg'])
-
-
-_PRINTABLE = TypeAdapter(Text)
+    return TypeAdapter(Text).validate_python(f'{place}: {first["msg"]}' if place else first['msg'])
 
 
 def _that_matter(cfg_options: dict) -> dict:

@@ -15,13 +15,12 @@ from ..errors import TPAError
 from ..launch import Task
 from ..weights.needs import needs
 from ..weights.sources import Source
-from .anchor_pictures import anchors_run
 from .context import RunContext
 from .cost import cost_run
 from .experiments import EXPERIMENTS, planned_images, suite_of
 from .folders import RunFolder
 from .overlap import overlap_run
-from .pictures import pictures_run
+from .pictures import anchors_run, pictures_run
 from .repetition import repetition_run
 from .results import RunResult
 from .runs import Run

@@ -22,7 +22,6 @@ class Setting:
             or None for the config's.
         fraction: Share of the test images that the pool has, drawn with the config's seed (so that smaller pools are
             part of larger ones); None for the config's own pool.
-        pool: Name of a pool that the experiment makes itself.
         pool_seed: Seed of the config's pool; None for the config's.
         axis: Title of the axis of a figure, if the setting is a point on one.
         value: Its place there.
@@ -35,7 +34,6 @@ class Setting:
     bank_scope: str = 'pool'
     encoder: str | None = None
     fraction: float | None = None
-    pool: str | None = None
     pool_seed: int | None = None
     axis: str = ''
     value: float | None = None

@@ -26,7 +26,7 @@ _CACHE = 4 << 30
 def score_run(context: RunContext) -> RunResult:
     """Experiments whose variants have the config's pool, a share of the test images, or a pool of another seed."""
     values, banks = {}, {}
-    if any(_has_its_own_pool(variant) for variant in context.run.settings):
+    if any(_own_pool(variant) for variant in context.run.settings):
         context.cfg.model.evidence_cache = context.cfg.model.get('evidence_cache', _CACHE)
         whole = context.pool(replace(context.pool_options, size=None, files=None, fraction=1.0))
         parts = {variant.key: _images(context, variant, whole) for variant in context.run.settings}
@@ -38,20 +38,17 @@ def score_run(context: RunContext) -> RunResult:
     return context.result(len(context.dataset), host=host, variants=variants)
 
 
-def _has_its_own_pool(variant: Setting) -> bool:
-    return variant.fraction is not None or variant.pool_seed is not None
+def _own_pool(variant: Setting) -> dict:
+    """What a variant changes of the config's pool."""
+    share = {} if variant.fraction is None else {'size': None, 'files': None, 'fraction': variant.fraction}
+    return share if variant.pool_seed is None else {**share, 'seed': variant.pool_seed}
 
 
 def _images(context: RunContext, variant: Setting, whole: Pool) -> list[int]:
     """Indices of a variant's images among all that there are."""
-    if not _has_its_own_pool(variant):
+    if not (own := _own_pool(variant)):
         return context.pool().indices
-    options = context.pool_options
-    if variant.fraction is not None:
-        options = replace(options, size=None, files=None, fraction=variant.fraction)
-    if variant.pool_seed is not None:
-        options = replace(options, seed=variant.pool_seed)
-    return options.draw(len(whole))
+    return replace(context.pool_options, **own).draw(len(whole))
 
 
 class Prediction(NamedTuple):
@@ -62,6 +59,12 @@ class Prediction(NamedTuple):
     truth: Tensor  #: (H, W) as the dataset gives them
     host: Tensor  #: (H, W) by the host alone
     adapted: dict[str, Tensor]  #: key of each adapter -> (H, W)
+
+    def counted(self, num_classes: int, ignore_index: int) -> Tensor:
+        """The truth as counts need it, see :func:`~tpa_mmseg.evaluation.counts.checked_truth`."""
+        return checked_truth(
+            self.truth, self.host.shape, num_classes, ignore_index, self.sample.metainfo.get('img_path')
+        )
 
 
 def predict(context: RunContext, indices: Sequence[int], adapters: Mapping[str, Adapter]) -> Iterator[Prediction]:
@@ -99,9 +102,7 @@ def score(
     adapters = context.adapters(banks)
     images = []
     for found in predict(context, indices, adapters):
-        truth = checked_truth(
-            found.truth, found.host.shape, len(classes), metric.ignore_index, found.sample.metainfo.get('img_path')
-        )
+        truth = found.counted(len(classes), metric.ignore_index)
         true = count_classes(truth, len(classes))
         labels = {None: found.host, **found.adapted}
         images.append({key: (*count_hits(each, truth, len(classes)), true) for key, each in labels.items()})
@@ -115,9 +116,8 @@ def score(
     results = []
     for variant in context.run.settings:
         report = report_of(classes, host, counts[variant.key].scores(metric.nan_to_num))
-        report['per_class'] = [
-            {**entry, 'images': count} for entry, count in zip(report['per_class'], seen.tolist(), strict=True)
-        ]
+        for entry, count in zip(report['per_class'], seen.tolist(), strict=True):
+            entry['images'] = count
         value = variant.value if variant.value is not None else (values or {}).get(variant.key)
         results.append(_result(variant.key, value, report, banks.get(variant.key)))
     return Scores(**report_of(classes, host)['host']), tuple(results)
@@ -129,11 +129,5 @@ def _result(key: str, value: float | None, report: dict, bank: PrototypeBank | N
     if bank is not None:
         counts = {name: report['bank'][name] for name in ('images', 'classes_covered', 'num_classes', 'anchors')}
         info = BankInfo(**counts, bytes=bank.sums.nbytes + bank.counts.nbytes, dim=bank.dim)
-    return VariantResult(
-        key=key,
-        value=value,
-        tpa=Scores(**report['tpa']),
-        gain=Scores(**report['gain']),
-        per_class=tuple(ClassScore(**entry) for entry in report['per_class']),
-        bank=info,
-    )
+    classes = tuple(ClassScore(**entry) for entry in report['per_class'])
+    return VariantResult(key, value, Scores(**report['tpa']), Scores(**report['gain']), classes, info)

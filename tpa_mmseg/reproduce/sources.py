@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from pathlib import Path
 
 from ..errors import TPAError
@@ -12,6 +13,7 @@ from .experiments import EXPERIMENTS, plan
 from .folders import RunFolder, RunView, State, view
 from .results import RunResult, read_limited
 from .runs import Run
+from .suite import SUITES
 
 #: Endings of collected files, and what they are.
 FORMATS = {'.jsonl': 'JSON lines', '.parquet': 'Parquet'}
@@ -40,6 +42,13 @@ class Source:
         return [self.view(run) for name in experiments for run in plan(name, suite, comparisons=True)]
 
     @property
+    def unplanned(self) -> int:
+        """How many results of a file are of runs that this version does not plan, and are therefore not shown."""
+        if self._results is None:
+            return 0
+        return len(self._results) - sum(view.result is not None for suite in SUITES for view in self.views(suite))
+
+    @property
     def folder(self) -> Path:
         """Where a report goes beside the results."""
         return self.path if self._results is None else self.path.parent
@@ -56,12 +65,10 @@ def write_results(path: Path, results: Sequence[RunResult]) -> None:
             return
         import pandas
 
-        columns = ('suite', 'experiment', 'run', 'images', 'seconds')
-        frame = pandas.DataFrame([[getattr(result, name) for name in columns] for result in results], columns=columns)
-        for name in ('commit', 'device'):
-            frame[name] = [getattr(result.provenance, name) for result in results]
-        frame['result'] = [line.decode() for line in lines]
-        frame.to_parquet(file, index=False)
+        select = attrgetter('suite', 'experiment', 'run', 'images', 'seconds', 'provenance.commit', 'provenance.device')
+        names = ['suite', 'experiment', 'run', 'images', 'seconds', 'commit', 'device']
+        frame = pandas.DataFrame(map(select, results), columns=names)
+        frame.assign(result=[line.decode() for line in lines]).to_parquet(file, index=False)
 
 
 def _read(path: Path) -> dict[Key, RunResult]:

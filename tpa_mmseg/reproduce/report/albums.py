@@ -44,11 +44,10 @@ def albums(views: Iterable[RunView]) -> list[Album]:
         for picture in view.result.pictures if view.result is not None else ():
             if picture.kind in _KINDS:
                 stem = picture.file.removesuffix(f'-{picture.kind}.png')
-                names = labels(view.run)
-                place = f'{names["host"]} {names["backbone"]}, {names["benchmark"]}'
-                title = f'{place}: {_CHOICES.get(picture.choice, picture.choice)}'
-                place = groups.setdefault((f'{view.run.name}/{stem}', title), {})
-                place[picture.kind] = _inside(view.folder.path, picture.file), picture.caption
+                title = '{host} {backbone}, {benchmark}: '.format(**labels(view.run))
+                title += _CHOICES.get(picture.choice, picture.choice)
+                group = groups.setdefault((f'{view.run.name}/{stem}', title), {})
+                group[picture.kind] = _inside(view.folder.path, picture.file), picture.caption
     images = [read_image(file) for group in groups.values() for file, _ in group.values()]
     embedded = iter(_embed(images))
     return [

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 
 import pandas as pd
 
-from ...version import __version__
 from .. import frames
 from ..folders import RunView, State
 from ..sources import Source
 from ..suite import SUITES
-from .sections import WORDS, Section, build_sections
+from .section import Section
+from .sections import WORDS, build_sections
 from .tables import Table
 
 #: Verdicts on the rows of the paper, in the order of the summary, and what they mean.
@@ -44,16 +44,7 @@ class Part:
     sections: list[Section]
 
 
-@dataclass(frozen=True)
-class Report:
-    """All of it. Args: parts; tolerance in points of mIoU; made, a line about when and with what."""
-
-    parts: list[Part]
-    tolerance: float
-    made: str
-
-
-def build_report(source: Source, suites: Sequence[str] | None, tolerance: float) -> Report:
+def build_report(source: Source, suites: Sequence[str] | None, tolerance: float) -> list[Part]:
     """Reads all results.
 
     Args:
@@ -62,13 +53,11 @@ def build_report(source: Source, suites: Sequence[str] | None, tolerance: float)
         tolerance: How far a number may be from the paper's, in points of mIoU.
     """
     found = {name: source.views(name) for name in suites or SUITES}
-    parts = [
+    return [
         _part(name, views, tolerance)
         for name, views in found.items()
         if suites or name == 'paper' or any(view.state is not State.WAITING for view in views)
     ]
-    made = f'Made by tpa_mmseg {__version__} on {datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC'
-    return Report(parts, tolerance, made)
 
 
 def _part(name: str, views: list[RunView], tolerance: float) -> Part:
@@ -102,20 +91,20 @@ def _differing(rows: pd.DataFrame) -> Table | None:
 
 def _origins(views: list[RunView]) -> list[str]:
     """What ran where, with which versions."""
-    done = [view.result for view in views if view.result is not None]
-    if not done:
+    origins = [view.result.provenance for view in views if view.result is not None]
+    if not origins:
         return []
-    origins = [result.provenance for result in done]
-    devices = Counter(origin.device for origin in origins)
-    commits = Counter(f'{(origin.commit or "unknown")[:12]}{"+" if origin.dirty else ""}' for origin in origins)
+    devices = _counted(origin.device for origin in origins)
+    commits = _counted(f'{(origin.commit or "unknown")[:12]}{"+" if origin.dirty else ""}' for origin in origins)
     torch = sorted({origin.packages.get('torch', 'unknown') for origin in origins})
     time = timedelta(seconds=round(sum(origin.seconds for origin in origins)))
-    memory = max((origin.device_memory or origin.host_memory or 0 for origin in origins), default=0)
+    memory = max(origin.device_memory or origin.host_memory or 0 for origin in origins)
     return [
-        f'{len(done)} of {len(views)} runs are done. They took {time} on {_counted(devices)}, with at most '
-        f'{memory / (1 << 30):.1f} GB of memory; commit {_counted(commits)}, PyTorch {", ".join(torch)}.'
+        f'{len(origins)} of {len(views)} runs are done. They took {time} on {devices}, with at most '
+        f'{memory / (1 << 30):.1f} GB of memory; commit {commits}, PyTorch {", ".join(torch)}.'
     ]
 
 
-def _counted(counts: Counter) -> str:
+def _counted(values: Iterable[str]) -> str:
+    counts = Counter(values)
     return ', '.join(name if len(counts) == 1 else f'{name} ({count} runs)' for name, count in counts.items())

@@ -1,27 +1,25 @@
-"""What the paper's figures and its text show, from results: pools and their classes, per-class gains, claims."""
+"""What the paper's figures show, from results: gains along axes, pools and their classes, gains of classes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 
 import altair as alt
 import pandas as pd
 
-from ...catalog import paper
 from ...datasets.pool import DEFAULT_SIZE
 from .. import frames
-from ..claims import claims, measured
 from ..folders import RunView, State
-from ..results import RepetitionCurve
 from ..suite import Suite
-from .figures import Figure, axes, finish, hover, slug
-from .tables import Cell, Table, wide
+from .figures import BACKBONES, BENCHMARKS, axes, dashed, hover, slug
+from .section import Section
 
+#: Experiment -> its runs.
+Runs = Mapping[str, Sequence[RunView]]
 # A class of fewer test images is rare.
 _RARE = 50
-# Share of the test images at which the paper reads off how much of the gain is reached.
-_EARLY = 'share-0.1'
+# Sizes of banks in a table: where the paper reads off how much of the gain is reached, the usual pool, all images.
+_REACHED = {'share-0.1': '10 %', 'full': f'{DEFAULT_SIZE} images', 'share-1': 'all images'}
 # More names than this do not fit below a figure.
 _NAMES = 40
 _GAIN, _CHANGE = 'Gain in mIoU', 'Change of IoU'
@@ -29,208 +27,178 @@ _COLOR = alt.condition('datum.gain >= 0', alt.value('#2a9d62'), alt.value('#d149
 _PLACES = alt.Scale(domain=['in the pool', 'not in the pool'], range=['#2a9d62', '#d1495b'])
 
 
-@dataclass
-class Findings:
-    """A part of a section. Args: tables; figures; notes, a paragraph each."""
+def gains(section: Section, cells: pd.DataFrame) -> None:
+    """Gain against every axis of an experiment: a line for each benchmark, broken where it is the paper's."""
+    found = cells[(cells.quantity == 'gain') & cells.axis.ne('') & cells.value.notna()]
+    for axis, points in found.groupby('axis', sort=False):
+        names = ['benchmark', 'title', 'value']
+        lines = points.melt(names, ['ours', 'paper'], var_name='source', value_name='gain').dropna()
+        if not lines.source.eq('ours').any():
+            continue
+        lines['value'] *= 100 if axis.endswith('%') else 1
+        tooltip = hover('benchmark', 'title', 'source', 'gain')
+        chart = alt.Chart(lines).encode(**axes('value', axis, 'gain', _GAIN), color=BENCHMARKS, tooltip=tooltip)
+        marks = chart.mark_line(point=alt.OverlayMarkDef(size=55))
+        if axis.startswith('seed'):
+            marks = chart.mark_point(filled=True, size=70)
+        elif lines.source.nunique() > 1:
+            marks = marks.encode(strokeDash=dashed('source', 'ours', 'paper'))
+        name = f'{section.name}-{slug(axis)}' if found.axis.nunique() > 1 else section.name
+        section.draw(name, f'Gain against {axis.removesuffix(", %")}', marks, zero=True)
 
-    tables: list[Table] = field(default_factory=list)
-    figures: list[Figure] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
 
-
-def _variants(views: Iterable[RunView]) -> Iterable[tuple]:
-    """Names, result and variant of everything that was scored."""
-    for view in views:
-        if view.result is not None:
-            for variant in view.result.variants:
-                yield frames.labels(view.run), view, variant
-
-
-def _growth(name: str, caption: str, frame: pd.DataFrame, x: tuple[str, str], y: tuple[str, str]) -> Figure:
-    """Lines against the size of the pool, one for each benchmark, with a mark where the pool is the usual one.
+def _grow(
+    section: Section, name: str, caption: str, frame: pd.DataFrame, x: tuple[str, str], y: tuple[str, str]
+) -> None:
+    """Draws lines against the size of the pool, one for each benchmark, with a mark where the pool is the usual one.
 
     Args:
+        section: Where the figure goes.
         name, caption: Those of the figure.
         frame: With ``benchmark``, ``setting``, ``images``.
         x, y: Column and title of each axis.
     """
-    chart = alt.Chart(frame).encode(
-        **axes(*x, *y, log=True),
-        color=alt.Color('benchmark:N', title=None, sort=None),
-        tooltip=hover('benchmark', 'images', y[0]),
-    )
+    tooltip = hover('benchmark', 'images', y[0])
+    chart = alt.Chart(frame).encode(**axes(*x, *y, log=True), color=BENCHMARKS, tooltip=tooltip)
     usual = chart.transform_filter('datum.setting == "full"').mark_point(shape='diamond', size=180, strokeWidth=2)
-    return Figure(name, caption, finish(chart.mark_line(point=alt.OverlayMarkDef(size=40)), usual))
+    section.draw(name, caption, chart.mark_line(point=alt.OverlayMarkDef(size=40)), usual)
 
 
-def bank_sizes(views: Iterable[RunView]) -> pd.DataFrame:
-    """Gain and covered classes of every bank of the experiment ``bank-size``; both shares in percent."""
-    rows = [
-        (names['benchmark'], one.key, 100 * one.value, one.bank.images, one.gain.mIoU,
-         100 * one.bank.classes_covered / max(1, one.bank.num_classes))
-        for names, _, one in _variants(views)
-        if one.bank is not None and one.value is not None
-    ]  # fmt: skip
-    return pd.DataFrame(rows, columns=['benchmark', 'setting', 'share', 'images', 'gain', 'covered'])
-
-
-def growth(views: Sequence[RunView]) -> Findings:
+def growth(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
     """Gain against the share of the test images in the bank, and how much of it an early point has."""
-    frame = bank_sizes(views)
+    frame = frames.bank_sizes(runs['bank-size'])
     if frame.empty:
-        return Findings()
+        return
     reached = frame.pivot_table(index='benchmark', columns='setting', values='gain', sort=False)
-    reached = reached.reindex(columns=[_EARLY, 'full', 'share-1']).reset_index()
-    for name in (_EARLY, 'full'):
-        reached[f'{name} share'] = (100 * reached[name] / reached['share-1']).where(reached['share-1'] > 0)
-    titles = ['10 %', f'{DEFAULT_SIZE} images', 'all images']
-    columns = ['Benchmark', *(f'Gain at {title}' for title in titles), *(f'{title}: % of all' for title in titles[:2])]
+    reached = reached.reindex(columns=list(_REACHED)).reset_index()
+    *parts, everything = _REACHED
+    for name in parts:
+        reached[f'{name} share'] = (100 * reached[name] / reached[everything]).where(reached[everything] > 0)
+    columns = [f'Gain at {title}' for title in _REACHED.values()] + [f'{_REACHED[name]}: % of all' for name in parts]
+    section.tabulate('bank-size-reached', 'Share of the final gain that is reached', reached, ['Benchmark', *columns])
     share, images, gain = ('share', 'Share of the test images, %'), ('images', 'Images in the bank'), ('gain', _GAIN)
-    return Findings(
-        [Table('bank-size-reached', 'Share of the final gain that is reached', reached.set_axis(columns, axis=1))],
-        [
-            _growth('bank-size-share', 'Gain against the share of the test images', frame, share, gain),
-            _growth('bank-size-images', 'Gain against the number of images', frame, images, gain),
-        ],
-    )
+    _grow(section, 'bank-size-share', 'Gain against the share of the test images', frame, share, gain)
+    _grow(section, 'bank-size-images', 'Gain against the number of images', frame, images, gain)
 
 
-def repetitions(views: Sequence[RunView], grown: Sequence[RunView]) -> Findings:
-    """Classes that are seen again, by labels, and beside them the classes that banks cover, by anchors.
-
-    Args:
-        views: Runs of ``repetition``.
-        grown: Runs of ``bank-size``.
-    """
-    curves = [
-        (frames.labels(view.run)['benchmark'], curve)
-        for view in views
-        if view.result is not None
-        for curve in view.result.repetition
-    ]
-    frame = frames.repetition(views)
-    found = Findings()
-    if curves:
-        twice = frame[frame.at_least == 2].assign(setting='')
-        pool, share = ('images', 'Images in the pool'), ('share', 'Classes, %')
-        found.figures.append(_growth('repetition', 'Classes that appear at least twice', twice, pool, share))
-        expected = pd.DataFrame(
-            [
-                (name, f'≥ {times}', curve.expected(int(times), _usual(curve)), curve.num_classes)
-                for name, curve in curves
-                for times in curve.at_least
-            ],
-            columns=['benchmark', 'seen', 'expected', 'classes'],
-        )
-        found.figures.append(_bars(expected))
-        table = expected.pivot_table('expected', ['benchmark', 'classes'], 'seen', 'first', sort=False)
-        table = table.reset_index().rename(columns={'benchmark': 'Benchmark', 'classes': 'Classes'})
-        found.tables.append(Table('repetition-expected', f'Expected classes in {DEFAULT_SIZE} images', table))
-    banks = bank_sizes(grown)
-    if not banks.empty:
+def repetitions(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
+    """Classes that are seen again, by labels, and beside them the classes that the banks of ``bank-size`` cover."""
+    frame, banks = frames.repetition(runs['repetition']), frames.bank_sizes(runs['bank-size'])
+    names = ['Benchmark', 'Seen by', 'Images', 'At least', 'Classes, %']
+    shares = frame.drop(columns=['expected', 'classes'])
+    section.tabulate('repetition', 'All numbers', shares, names, numbers=True)
+    pool, share = ('images', 'Images in the pool'), ('share', 'Classes, %')
+    if len(frame):
+        twice = shares[shares.at_least == 2].assign(setting='')
+        _grow(section, 'repetition', 'Classes that appear at least twice', twice, pool, share)
+        _expected(section, frame)
+    if len(banks):
         bank, covered = ('images', 'Images in the bank'), ('covered', 'Classes with a prototype, %')
-        found.figures.append(_growth('coverage', 'Coverage of banks, from anchors', banks, bank, covered))
-    return found
+        _grow(section, 'coverage', 'Coverage of banks, from anchors', banks, bank, covered)
 
 
-def _usual(curve: RepetitionCurve) -> int:
-    """Images of the usual pool."""
-    return min(DEFAULT_SIZE, max(curve.sizes, default=0))
-
-
-def _bars(expected: pd.DataFrame) -> Figure:
-    order = list(dict.fromkeys(expected.seen))
-    chart = (
-        alt.Chart(expected)
-        .mark_bar()
-        .encode(
-            x=alt.X('benchmark:N', title=None, sort=None),
-            xOffset=alt.XOffset('seen:N', sort=order),
-            y=alt.Y('expected:Q', title='Expected classes'),
-            color=alt.Color('seen:N', title='Images', sort=order),
-            tooltip=hover('benchmark', 'seen', 'expected', 'classes'),
-        )
+def _expected(section: Section, frame: pd.DataFrame) -> None:
+    """How many classes the usual pool sees how often. Args: frame: from :func:`~..frames.repetition`."""
+    usual = frame.groupby('benchmark').images.transform('max').clip(upper=DEFAULT_SIZE)
+    found = frame[frame.images == usual].assign(seen=lambda rows: '≥ ' + rows.at_least.astype(str))
+    found = found[['benchmark', 'seen', 'expected', 'classes']]
+    table = found.pivot_table('expected', ['benchmark', 'classes'], 'seen', 'first', sort=False)
+    table = table.reset_index().rename(columns={'benchmark': 'Benchmark', 'classes': 'Classes'})
+    section.tabulate('repetition-expected', f'Expected classes in {DEFAULT_SIZE} images', table)
+    order = list(dict.fromkeys(found.seen))
+    chart = alt.Chart(found).encode(
+        x=alt.X('benchmark:N', title=None, sort=None),
+        xOffset=alt.XOffset('seen:N', sort=order),
+        y=alt.Y('expected:Q', title='Expected classes'),
+        color=alt.Color('seen:N', title='Images', sort=order),
+        tooltip=hover('benchmark', 'seen', 'expected', 'classes'),
     )
-    caption = f'Classes expected in a bank of {DEFAULT_SIZE} images'
-    return Figure('repetition-expected', caption, finish(chart))
+    section.draw('repetition-expected', f'Classes expected in a bank of {DEFAULT_SIZE} images', chart.mark_bar())
 
 
-def overlaps(views: Sequence[RunView]) -> Findings:
-    """Change of every class under each pool, inside the pool and outside it."""
+def overlaps(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
+    """The pools, and the change of every class under each, inside the pool and outside it."""
+    names = ['Benchmark', 'Pool', 'Overlap, %', 'Classes shared, %', 'Pool images']
+    section.tabulate('overlap-pools', 'The pools', frames.overlap(runs['overlap']), names, numbers=True)
     rows = []
-    for names, view, one in _variants(views):
-        shared = next((split.shared for split in view.result.overlap if split.key == one.key), ())
+    for labels, result, one in frames.variants(runs['overlap']):
+        shared = next((split.shared for split in result.overlap if split.key == one.key), ())
         for entry in one.per_class:
             if entry.support and entry.gain is not None:
                 place = _PLACES.domain[entry.name not in shared]
-                rows.append((names['benchmark'], one.key, entry.name, place, entry.host_iou, entry.gain))
+                rows.append((labels['benchmark'], one.key, entry.name, place, entry.host_iou, entry.gain))
     frame = pd.DataFrame(rows, columns=['benchmark', 'pool', 'class', 'place', 'host_iou', 'gain'])
     if frame.empty:
-        return Findings()
+        return
     means = frame.groupby(['benchmark', 'pool', 'place'], sort=False).gain.agg(['size', 'mean']).unstack('place')
     means = means.swaplevel(axis=1).sort_index(axis=1, level=0, sort_remaining=False).round(2)
     means.columns = [f'{"Classes" if kind == "size" else "Mean gain"} {place}' for place, kind in means.columns]
     table = means.reset_index().rename(columns={'benchmark': 'Benchmark', 'pool': 'Pool'})
-    figures = []
+    section.tabulate('overlap-places', 'Classes inside and outside the pool', table)
     for benchmark, found in frame.groupby('benchmark', sort=False):
-        chart = (
-            alt.Chart(found)
-            .mark_circle(size=55, opacity=0.7)
-            .encode(
-                x=alt.X('pool:N', title='Label overlap', sort=None),
-                xOffset=alt.XOffset('place:N', sort=list(_PLACES.domain)),
-                y=alt.Y('gain:Q', title=_CHANGE),
-                color=alt.Color('place:N', title=None, scale=_PLACES),
-                tooltip=hover('class', 'pool', 'place', 'host_iou', 'gain'),
-            )
+        chart = alt.Chart(found).encode(
+            x=alt.X('pool:N', title='Label overlap', sort=None),
+            xOffset=alt.XOffset('place:N', sort=list(_PLACES.domain)),
+            y=alt.Y('gain:Q', title=_CHANGE),
+            color=alt.Color('place:N', title=None, scale=_PLACES),
+            tooltip=hover('class', 'pool', 'place', 'host_iou', 'gain'),
         )
         caption = f'{benchmark}: change of each class under high, random and low overlap'
-        figures.append(Figure(f'overlap-classes-{slug(benchmark)}', caption, finish(chart, zero=True)))
-    return Findings([Table('overlap-places', 'Classes inside and outside the pool', table)], figures)
+        marks = chart.mark_circle(size=55, opacity=0.7)
+        section.draw(f'overlap-classes-{slug(benchmark)}', caption, marks, zero=True)
 
 
-def class_gains(suite: Suite, views: Sequence[RunView]) -> Findings:
+def times(section: Section, frame: pd.DataFrame, steps: Iterable[str]) -> None:
+    """Milliseconds of every step with their quartiles. Args: steps: their names for people, in order."""
+    found = frame[frame.step.isin(steps) & frame['median'].notna()]
+    if found.empty:
+        return
+    chart = alt.Chart(found).encode(
+        y=alt.Y('step:N', title=None, sort=list(steps), axis=alt.Axis(labelLimit=220)),
+        yOffset=alt.YOffset('backbone:N', sort=None),
+        tooltip=hover('host', 'backbone', 'step', 'median', 'low', 'high', 'paper'),
+    )
+    bars = chart.mark_bar().encode(x=alt.X('median:Q', title='Milliseconds per image'), color=BACKBONES)
+    spread = chart.mark_rule(strokeWidth=1.5).encode(x='low:Q', x2='high:Q')
+    section.draw('cost', 'Time of every step: median and quartiles', bars, spread)
+
+
+def class_gains(section: Section, suite: Suite, views: Sequence[RunView]) -> None:
     """Change of IoU against the number of test images with the class, and classes sorted by their base IoU."""
     done = {
         (str(view.run.row), view.run.benchmark): view
         for view in views
         if view.run.experiment == 'main' and view.run.settings and view.state is State.DONE
     }
-    found = Findings()
     sorted_ones = [(str(suite.growth), benchmark) for benchmark in suite.benchmarks]
     for draw, pairs in ((_against_images, suite.classes.items()), (_by_base, sorted_ones)):
         for pair in pairs:
             if pair in done:
                 frame = frames.classes([done[pair]]).dropna(subset=['gain', 'host_iou'])
                 title = f'{frame.host.iloc[0]} {frame.backbone.iloc[0]}, {frame.benchmark.iloc[0]}'
-                found.figures.append(draw(slug('_'.join(pair)), title, frame))
-                found.notes.append(f'{title}: {_in_numbers(frame)}')
-    found.notes = list(dict.fromkeys(found.notes))
-    return found
+                draw(section, slug('_'.join(pair)), title, frame)
+                section.notes.append(f'{title}: {_in_numbers(frame)}')
+    section.notes = list(dict.fromkeys(section.notes))
 
 
-def _against_images(name: str, title: str, frame: pd.DataFrame) -> Figure:
-    chart = alt.Chart(frame[frame.images > 0]).mark_circle(size=70, opacity=0.75)
-    chart = chart.encode(
-        **axes('images', 'Test images with the class', 'gain', _CHANGE, log=True),
-        color=_COLOR,
-        tooltip=hover('class', 'images', 'host_iou', 'tpa_iou', 'gain'),
-    )
+def _against_images(section: Section, name: str, title: str, frame: pd.DataFrame) -> None:
+    tooltip = hover('class', 'images', 'host_iou', 'tpa_iou', 'gain')
+    place = axes('images', 'Test images with the class', 'gain', _CHANGE, log=True)
+    chart = alt.Chart(frame[frame.images > 0]).encode(**place, color=_COLOR, tooltip=tooltip)
     caption = f'{title}: change of each class against its test images'
-    return Figure(f'classes-images-{name}', caption, finish(chart, zero=True))
+    section.draw(f'classes-images-{name}', caption, chart.mark_circle(size=70, opacity=0.75), zero=True)
 
 
-def _by_base(name: str, title: str, frame: pd.DataFrame) -> Figure:
+def _by_base(section: Section, name: str, title: str, frame: pd.DataFrame) -> None:
     order = frame.sort_values('host_iou')['class'].tolist()
     names = alt.X('class:N', sort=order, title='Classes, from low to high base IoU')
-    chart = alt.Chart(frame).mark_bar()
-    chart = chart.encode(
+    chart = alt.Chart(frame).encode(
         x=names.axis(labels=len(order) <= _NAMES, ticks=False),
         y=alt.Y('gain:Q', title=_CHANGE),
         color=_COLOR,
         tooltip=hover('class', 'host_iou', 'tpa_iou', 'gain'),
     )
-    return Figure(f'classes-sorted-{name}', f'{title}: changes of classes, sorted by base IoU', finish(chart))
+    section.draw(f'classes-sorted-{name}', f'{title}: changes of classes, sorted by base IoU', chart.mark_bar())
 
 
 def _in_numbers(frame: pd.DataFrame) -> str:
@@ -241,40 +209,3 @@ def _in_numbers(frame: pd.DataFrame) -> str:
     correlation = 'not defined' if pd.isna(relation) else f'{relation:+.2f}'
     few = share if len(rare) else f'no class is rare (below {_RARE} images)'
     return f'{few}; the correlation of gain and base IoU is {correlation}.'
-
-
-def claim_table(suite: Suite, views: Sequence[RunView]) -> Table:
-    """The claims of the paper's text, from our numbers, from the paper's cells, and as it prints them."""
-    ours = {claim.title: claim for claim in claims(measured(views))}
-    theirs = {claim.title: claim for claim in claims(paper.scores())} if suite.name == 'paper' else {}
-    rows = []
-    for title in dict.fromkeys((*theirs, *ours)):
-        mine, printed = ours.get(title), theirs.get(title)
-        cells = mine.cells if mine is not None else 0
-        digits = 0 if title == 'negative cells' else 2
-        value, said = (None if one is None else one.value for one in (mine, printed))
-        text = '' if printed is None or printed.printed is None else f'{printed.printed:g}'
-        numbers = [float('nan') if number is None else number for number in (value, said)]
-        rows.append((title[0].upper() + title[1:], Cell(*numbers, digits=digits), cells, text))
-    ours_and = "Ours, and from the paper's cells" if theirs else 'Ours'
-    frame = pd.DataFrame(rows, columns=['Claim', ours_and, 'Cells of ours', "In the paper's text"])
-    return Table('claims', 'Claims of the text, in points of mIoU', frame if theirs else frame.iloc[:, :3])
-
-
-def comparison_tables(suite: Suite, views: Sequence[RunView], cells: pd.DataFrame) -> list[Table]:
-    """Rows of other methods on the same hosts, and ResCLIP on the host of the ablations beside TPA."""
-    others = {view.run.name for view in views if not view.run.settings}
-    mine = cells[cells.run.isin(others)]
-    if mine.empty:
-        return []
-    name = mine.experiment.iloc[0]
-    frame = wide(mine, ['host', 'backbone'], digits=1).rename(columns=str.capitalize)
-    found = [Table(f'{name}-comparisons', 'mIoU of other methods on the same hosts', frame)]
-    rows = [suite.ablation, suite.ablation._replace(variant='resclip')]
-    runs = {f'{row}_{benchmark}' for row in rows for benchmark in suite.benchmarks}
-    beside = cells[cells.run.isin(runs) & cells.quantity.isin(['base', 'tpa'])]
-    if name == 'main' and beside.run.isin(others).any():
-        beside = beside.assign(host=beside.host + beside.quantity.map({'base': '', 'tpa': ' + TPA'}))
-        frame = wide(beside, ['host', 'backbone'], digits=1).rename(columns=str.capitalize)
-        found.append(Table('main-resclip', 'ResCLIP and TPA on the same host (mIoU)', frame))
-    return found

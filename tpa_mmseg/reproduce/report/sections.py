@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
@@ -12,48 +11,24 @@ import yaml
 
 from ...catalog import paper
 from .. import frames
-from ..experiments import EXPERIMENTS, suite_of
+from ..claims import Claim, claims, measured
+from ..experiments import EXPERIMENTS
 from ..folders import RunView, State
-from ..suite import Suite
-from .albums import Album, albums
-from .figures import Figure, cost_figures, gain_figures, slug
-from .findings import Findings, claim_table, class_gains, comparison_tables, growth, overlaps, repetitions
-from .tables import Cell, Table, wide
+from ..suite import SUITES, Suite
+from .albums import albums
+from .figures import slug
+from .findings import Runs, class_gains, gains, growth, overlaps, repetitions, times
+from .section import Section
+from .tables import Cell, wide
 
 # How many runs a note names.
 _NAMED = 5
 # Experiments that score TPA as the config has it, so that any of them can tell about classes; the best source first.
 _CLASS_SOURCES = ('main', 'components', 'bank-size')
+# Columns at the left of tables of hosts.
+_HOSTS = {'host': 'Host', 'backbone': 'Backbone'}
 #: What the report calls things.
 WORDS = yaml.safe_load((Path(__file__).parent / 'words.yaml').read_text(encoding='utf-8'))
-_STEPS, _NUMBERS, _ROWS = WORDS['steps'], WORDS['numbers'], WORDS['rows']
-
-
-@dataclass
-class Section:
-    """One experiment, or another view of its results.
-
-    Args:
-        name: Its name on the command line.
-        title: Its name for people.
-        about: What it shows.
-        progress: How far it is.
-        started: Whether there is anything to see.
-        notes: What a reader has to know, a paragraph each.
-        failures: Name of a failed run and why.
-        tables, figures, albums: What came out.
-    """
-
-    name: str
-    title: str
-    about: str
-    progress: str
-    started: bool
-    notes: list[str] = field(default_factory=list)
-    failures: list[tuple[str, str]] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
-    figures: list[Figure] = field(default_factory=list)
-    albums: list[Album] = field(default_factory=list)
 
 
 def build_sections(suite: Suite, views: list[RunView], cells: pd.DataFrame) -> list[Section]:
@@ -64,14 +39,14 @@ def build_sections(suite: Suite, views: list[RunView], cells: pd.DataFrame) -> l
         views: All its runs.
         cells: From :func:`~tpa_mmseg.reproduce.frames.cells`.
     """
-    sections = [_claims(suite, views)]
+    runs = {name: [view for view in views if view.run.experiment == name] for name in EXPERIMENTS}
+    sections = [_claims(suite, runs)]
     for name, experiment in EXPERIMENTS.items():
-        mine = [view for view in views if view.run.experiment == name]
-        if not mine:
+        if not runs[name]:
             continue
-        section = _start(name, experiment.title, experiment.about, mine)
-        _FILL.get(name, _variants)(section, mine, cells[cells.experiment == name])
-        _add(section, _FINDINGS[name](mine, views) if name in _FINDINGS else Findings())
+        section = _start(name, experiment.title, experiment.about, runs[name])
+        for fill in _FILL.get(name, [_variants]):
+            fill(section, runs, cells[cells.experiment == name])
         section.notes += WORDS['notes'].get(name, [])
         section.notes += WORDS['notes beside the paper'].get(name, []) if suite.name == 'paper' else []
         sections.append(section)
@@ -86,7 +61,8 @@ def _start(name: str, title: str, about: str, views: list[RunView]) -> Section:
     others = (State.RUNNING, State.INTERRUPTED, State.FAILED)
     progress = ', '.join([done, *(f'{states[state]} {state.value}' for state in others if states[state])])
     section = Section(name, title, about, progress, states[State.WAITING] < len(views))
-    section.failures = [(view.run.name, view.error or '') for view in views if view.state is State.FAILED]
+    if name in EXPERIMENTS:
+        section.failures = [(view.run.name, view.error or '') for view in views if view.state is State.FAILED]
     found = [f'{view.run.name} ({frames.partial(view)})' for view in views if frames.partial(view)]
     if found:
         more = f' and {len(found) - _NAMED} more' if len(found) > _NAMED else ''
@@ -94,72 +70,85 @@ def _start(name: str, title: str, about: str, views: list[RunView]) -> Section:
     return section
 
 
-def _add(section: Section, found: Findings) -> None:
-    section.tables += found.tables
-    section.figures += found.figures
-    section.notes += found.notes
-
-
-def _claims(suite: Suite, views: list[RunView]) -> Section:
-    tables = [view for view in views if view.run.experiment in ('main', 'vfm', 'composition')]
-    section = _start('claims', 'Claims of the text', "what the paper's text says about its tables", tables)
-    section.failures, section.tables = [], [claim_table(suite, tables)]
+def _claims(suite: Suite, runs: Runs) -> Section:
+    """The claims of the paper's text, from our numbers, from the paper's cells, and as it prints them."""
+    views = [*runs['main'], *runs['vfm'], *runs['composition']]
+    section = _start('claims', 'Claims of the text', "what the paper's text says about its tables", views)
     section.notes = WORDS['notes']['claims']
+    ours = {claim.title: claim for claim in claims(measured(views))}
+    theirs = {claim.title: claim for claim in claims(paper.scores())} if suite.name == 'paper' else {}
+    rows, none = [], Claim('', None, 0)
+    for title in dict.fromkeys((*theirs, *ours)):
+        mine, printed = ours.get(title, none), theirs.get(title, none)
+        values = pd.Series([mine.value, printed.value], dtype=float)
+        cell = Cell(*values, digits=0 if title == 'negative cells' else 2)
+        text = '' if printed.printed is None else f'{printed.printed:g}'
+        rows.append((title[0].upper() + title[1:], cell, mine.cells, text))
+    ours_and = "Ours, and from the paper's cells" if theirs else 'Ours'
+    frame = pd.DataFrame(rows, columns=['Claim', ours_and, 'Cells of ours', "In the paper's text"])
+    section.tabulate('claims', 'Claims of the text, in points of mIoU', frame if theirs else frame.iloc[:, :3])
     return section
 
 
-def _hosts(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
-    """Three rows for each host: alone, with TPA, gain."""
-    suite, others = suite_of(views[0].run.suite), {view.run.name for view in views if not view.run.settings}
-    frame = wide(cells[~cells.run.isin(others)], ['host', 'backbone', 'quantity'], digits=1)
-    frame['host'] = [
-        host if row == 'base' else _ROWS[row] for host, row in zip(frame.host, frame.quantity, strict=True)
-    ]
-    frame.loc[frame.quantity != 'base', 'backbone'] = ''
-    frame = frame.drop(columns='quantity').rename(columns={'host': 'Host', 'backbone': 'Backbone'})
-    section.tables = [Table(section.name, f'mIoU: {section.about}', frame, group=3)]
-    section.tables += [*comparison_tables(suite, views, cells), _numbers(section, cells)]
-    _note_averages(section, cells)
+def _hosts(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
+    """Three rows for each host: alone, with TPA, gain. Then the rows of other methods."""
+    others = cells.run.isin([view.run.name for view in runs[section.name] if not view.run.settings])
+    frame = wide(cells[~others], {**_HOSTS, 'quantity': 'Row'}, digits=1)
+    added = frame.Row != 'base'
+    frame['Host'] = frame.Host.where(~added, frame.Row.map(WORDS['rows']))
+    frame.loc[added, 'Backbone'] = ''
+    section.tabulate(section.name, f'mIoU: {section.about}', frame.drop(columns='Row'), group=3)
+    _comparisons(section, cells, others)
+    _numbers(section, cells)
     if cells.paper.notna().any():
         section.notes.append(paper.about_base_rows())
 
 
-def _variants(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
+def _comparisons(section: Section, cells: pd.DataFrame, others: pd.Series) -> None:
+    """Rows of other methods on the same hosts, and ResCLIP on the host of the ablations beside TPA."""
+    if not others.any():
+        return
+    frame = wide(cells[others], _HOSTS, digits=1)
+    section.tabulate(f'{section.name}-comparisons', 'mIoU of other methods on the same hosts', frame)
+    row = SUITES[cells.suite.iloc[0]].ablation
+    beside = cells.row.isin([str(row), str(row._replace(variant='resclip'))])
+    if section.name == 'main' and (beside & others).any():
+        found = cells[beside & (cells.quantity != 'gain')]
+        found = found.assign(host=found.host + found.quantity.map({'base': '', 'tpa': ' + TPA'}))
+        section.tabulate('main-resclip', 'ResCLIP and TPA on the same host (mIoU)', wide(found, _HOSTS, digits=1))
+
+
+def _variants(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
     """The host alone, then the gain of each setting of TPA."""
     shown = cells[cells.quantity != 'tpa']
     alone = f'{cells.host.iloc[0]} {cells.backbone.iloc[0]} alone (mIoU)'
-    frame = wide(
-        shown.assign(title=shown.title.where(shown.quantity == 'gain', alone)), ['title', 'quantity'], digits=2
-    )
-    frame = frame.drop(columns='quantity').rename(columns={'title': 'Setting'})
-    section.tables = [Table(section.name, f'Gain in mIoU: {section.about}', frame), _numbers(section, cells)]
-    section.figures = list(gain_figures(cells))
-    _note_averages(section, cells)
+    shown = shown.assign(title=shown.title.where(shown.quantity == 'gain', alone))
+    section.tabulate(section.name, f'Gain in mIoU: {section.about}', wide(shown, {'title': 'Setting'}, digits=2))
+    _numbers(section, cells)
+    gains(section, cells)
 
 
-def _numbers(section: Section, cells: pd.DataFrame) -> Table:
-    columns = [name for name in _NUMBERS if cells.paper.notna().any() or name not in ('paper', 'difference')]
-    frame = cells[columns].rename(columns=_NUMBERS)
-    return Table(f'{section.name}-numbers', 'All numbers (mIoU)', frame, numbers=True)
+def _numbers(section: Section, cells: pd.DataFrame) -> None:
+    """All numbers, and a note on averages that the paper prints and that are not the mean of their row, as ours is."""
+    printed, titles = cells.paper.notna().any(), WORDS['numbers']
+    columns = [name for name in titles if printed or name not in ('paper', 'difference')]
+    frame = cells[columns].rename(columns=titles)
+    section.tabulate(f'{section.name}-numbers', 'All numbers (mIoU)', frame, numbers=True)
+    keys = {*cells.setting, *cells.row} if printed else set()
+    found = [
+        f'{entry["key"]}: {entry["printed"]} instead of {entry["mean"]}'
+        for entry in paper.tables()['averages_that_differ_from_the_mean']
+        if entry['table'] == section.name and entry['key'] in keys
+    ]
+    if found:
+        others = '; '.join(found)
+        section.notes.append(f"The paper's averages are the means of its cells. It prints others for {others}.")
 
 
-def _overlap(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
-    _variants(section, views, cells)
-    frame = frames.overlap(views)
-    names = ['Benchmark', 'Pool', 'Overlap, %', 'Classes shared, %', 'Pool images']
-    section.tables.append(Table('overlap-pools', 'The pools', frame.set_axis(names, axis=1), numbers=True))
-
-
-def _repetition(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
-    frame = frames.repetition(views)
-    names = ['Benchmark', 'Seen by', 'Images', 'At least', 'Classes, %']
-    section.tables = [Table('repetition', 'All numbers', frame.set_axis(names, axis=1), numbers=True)]
-
-
-def _cost(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
-    frame, titles = frames.cost(views), _STEPS | WORDS['sizes']
+def _cost(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
+    frame, titles = frames.cost(runs['cost']), WORDS['steps'] | WORDS['sizes']
     rows = []
-    for view in views:
+    for view in runs['cost']:
         names, note = frames.labels(view.run), '' if view.result is not None else 'not run'
         name = [names[part] for part in ('host', 'backbone', 'benchmark')]
         found = frame[frame.run == view.run.name]
@@ -169,17 +158,15 @@ def _cost(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
             about = f'images of {" × ".join(map(str, cost.image_size))} (median), {cost.num_classes} classes'
             section.notes.append(f'{" ".join(name)}: {cost.device}, {about}.')
     table = pd.DataFrame(rows, columns=['Host', 'Backbone', 'Benchmark', *titles.values()])
-    long = frame.assign(step=frame.step.map(titles)).drop(columns='run').rename(columns=str.capitalize)
-    section.tables = [
-        Table('cost', 'Median milliseconds per image, and what is kept', table),
-        Table('cost-numbers', 'All times with their quartiles', long, numbers=True),
-    ]
-    first = frame[frame.benchmark == frame.benchmark.iloc[0]] if len(frame) else frame
-    section.figures = list(cost_figures(first.assign(step=first.step.map(titles)), list(_STEPS.values())))
+    section.tabulate('cost', 'Median milliseconds per image, and what is kept', table)
+    frame['step'] = frame.step.map(titles)
+    long = frame.drop(columns='run').rename(columns=str.capitalize)
+    section.tabulate('cost-numbers', 'All times with their quartiles', long, numbers=True)
+    times(section, frame[frame.benchmark.eq(frame.benchmark.iat[0])] if len(frame) else frame, WORDS['steps'].values())
 
 
-def _pictures(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
-    section.albums = albums(views)
+def _pictures(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
+    section.albums = albums(runs[section.name])
 
 
 def _classes(suite: Suite, views: list[RunView]) -> Section:
@@ -193,43 +180,20 @@ def _classes(suite: Suite, views: list[RunView]) -> Section:
     chosen = [found[name] for name in suite.benchmarks if name in found]
     name = f'{suite.hosts[suite.ablation.host]} {suite.backbones[suite.ablation.backbone]}'
     section = _start('classes', 'Gain of each class', f'which classes {name} gains with TPA', chosen)
-    section.failures = []
-    frame = frames.classes(chosen)
-    _add(section, class_gains(suite, views))
-    names = ['Class', 'Base IoU', 'TPA IoU', 'Gain', 'Pixels', 'Test images', 'Anchors']
-    for benchmark, rows in frame.groupby('benchmark', sort=False):
-        table = rows[['class', 'host_iou', 'tpa_iou', 'gain', 'support', 'images', 'anchors']].set_axis(names, axis=1)
-        section.tables.append(Table(f'classes-{slug(benchmark)}', f'{benchmark}: every class', table, numbers=True))
+    class_gains(section, suite, views)
+    titles = WORDS['classes']
+    for benchmark, rows in frames.classes(chosen).groupby('benchmark', sort=False):
+        table = rows[list(titles)].rename(columns=titles)
+        section.tabulate(f'classes-{slug(benchmark)}', f'{benchmark}: every class', table, numbers=True)
     return section
 
 
-def _note_averages(section: Section, cells: pd.DataFrame) -> None:
-    """Says which of the paper's printed averages are not the mean of their row, which is what ours stands beside."""
-    keys = {*cells.setting, *cells.run.str.rpartition('_')[0]} if cells.paper.notna().any() else set()
-    found = [
-        f'{entry["key"]}: {entry["printed"]} instead of {entry["mean"]}'
-        for entry in paper.tables()['averages_that_differ_from_the_mean']
-        if entry['table'] == section.name and entry['key'] in keys
-    ]
-    if found:
-        section.notes.append(
-            f"The paper's averages are the means of its cells. It prints others for {'; '.join(found)}."
-        )
-
-
-_FILL: dict[str, Callable[[Section, list[RunView], pd.DataFrame], None]] = {
-    'main': _hosts,
-    'vfm': _hosts,
-    'composition': _hosts,
-    'overlap': _overlap,
-    'repetition': _repetition,
-    'cost': _cost,
-    'pictures': _pictures,
-    'anchors': _pictures,
-}
-# What the paper shows beside the table of an experiment, from its runs and from all.
-_FINDINGS: dict[str, Callable[[list[RunView], list[RunView]], Findings]] = {
-    'bank-size': lambda mine, views: growth(mine),
-    'repetition': lambda mine, views: repetitions(mine, [one for one in views if one.run.experiment == 'bank-size']),
-    'overlap': lambda mine, views: overlaps(mine),
+# What shows an experiment; by default a table of variants.
+_FILL: dict[str, list[Callable[[Section, Runs, pd.DataFrame], None]]] = {
+    **dict.fromkeys(('main', 'vfm', 'composition'), [_hosts]),
+    'bank-size': [_variants, growth],
+    'repetition': [repetitions],
+    'overlap': [_variants, overlaps],
+    'cost': [_cost],
+    **dict.fromkeys(('pictures', 'anchors'), [_pictures]),
 }

@@ -61,7 +61,7 @@ class Table:
         return self.frame.map(_html).set_axis(heads, axis=1).to_html(index=False, escape=False, border=0, classes=kinds)
 
     def to_markdown(self) -> str:
-        frame = self.frame.map(_markdown).rename(columns=_markdown)
+        frame = self.frame.map(markdown).rename(columns=markdown)
         return render(list(frame.columns), frame.values.tolist(), self._sides, markdown=True)
 
     def to_latex(self) -> str:
@@ -87,9 +87,12 @@ def _number(value: float, digits: int, signed: bool) -> str:
 
 
 def _text(value: object) -> str:
-    """What is shown of a value that is no :class:`Cell`."""
+    """What is shown of a value."""
     if isinstance(value, str):
         return value
+    if isinstance(value, Cell):
+        ours, paper, mark = _parts(value)
+        return ' '.join(filter(None, (ours, f'({paper})' if paper else '', mark, value.note)))
     if value is None or pd.isna(value):
         return '–'
     if float(value).is_integer():
@@ -101,15 +104,10 @@ def _parts(cell: Cell) -> tuple[str, str, str]:
     """Our number or why there is none, the paper's, and a mark that needs no color."""
     ours = '–' if pd.isna(cell.ours) else _number(cell.ours, cell.digits, cell.signed)
     # The paper has one decimal, or two.
-    digits = 1 if round(cell.paper, 1) == cell.paper else cell.digits
+    digits = min(1, cell.digits) if round(cell.paper, 1) == cell.paper else cell.digits
     paper = '' if pd.isna(cell.paper) else _number(cell.paper, digits, cell.signed)
     mark = ('▲' if cell.ours > cell.paper else '▼') if cell.outside else ''
     return ours, paper, mark
-
-
-def _cell_text(cell: Cell) -> str:
-    ours, paper, mark = _parts(cell)
-    return ' '.join(filter(None, (ours, f'({paper})' if paper else '', mark, cell.note)))
 
 
 def _html(value: object, right: bool = False) -> str:
@@ -124,19 +122,13 @@ def _html(value: object, right: bool = False) -> str:
     return f'<span class="{kind}">{escape(shown)}{small}</span>'
 
 
-def _markdown(value: object) -> str:
-    text = _cell_text(value) if isinstance(value, Cell) else _text(value)
-    return escape_markdown(text)
-
-
-def escape_markdown(text: str) -> str:
+def markdown(value: object) -> str:
     """Names that would be taken for markup are shown as they are; bars of tables are left to the table."""
-    return re.sub(r'([\\`*_\[\]#!~])', r'\\\1', escape(text, quote=False))
+    return re.sub(r'([\\`*_\[\]#!~])', r'\\\1', escape(_text(value), quote=False))
 
 
 def _latex(value: object) -> str:
-    text = _cell_text(value) if isinstance(value, Cell) else _text(value)
-    return ''.join(_LATEX.get(sign, sign) for sign in text)
+    return ''.join(_LATEX.get(sign, sign) for sign in _text(value))
 
 
 def _plain(value: object) -> object:
@@ -145,34 +137,30 @@ def _plain(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
-def wide(cells: pd.DataFrame, by: list[str], digits: int) -> pd.DataFrame:
+def wide(cells: pd.DataFrame, by: dict[str, str], digits: int) -> pd.DataFrame:
     """Benchmarks across, and their average once all of a row have run: a mean of some cannot stand beside one of all.
 
     Args:
         cells: From :func:`~tpa_mmseg.reproduce.frames.cells`.
-        by: Columns whose values make a row; they become the columns at the left.
+        by: Columns whose values make a row, and what they are called; they become the columns at the left.
         digits: Decimals.
     """
     benchmarks = list(dict.fromkeys(cells.benchmark))
+    columns = [*benchmarks, 'Average'] if len(benchmarks) > 1 else benchmarks
     rows = []
-    for key, line in cells.groupby(by, sort=False):
-        signed = (line.quantity == 'gain').all()
-        found = {row.benchmark: _cell(row, digits, signed) for row in line.itertuples()}
-        rows.append([*key, *(found.get(name, Cell(note='not planned')) for name in benchmarks)])
-        if len(benchmarks) > 1:
-            rows[-1].append(_average(line, len(benchmarks), digits, signed))
-    average = ['Average'] if len(benchmarks) > 1 else []
-    return pd.DataFrame(rows, columns=[*by, *benchmarks, *average])
+    for key, line in cells.groupby(list(by), sort=False):
+        found = {'Average': _average(line, len(benchmarks))}
+        for row in line.itertuples():
+            note = row.state.removeprefix('done').removeprefix(', ')
+            found[row.benchmark] = Cell(row.ours, row.paper, row.outside, note)
+        signed = bool((line.quantity == 'gain').all())
+        shown = (found.get(name, Cell(note='not planned')) for name in columns)
+        rows.append([*key, *(cell._replace(digits=digits, signed=signed) for cell in shown)])
+    return pd.DataFrame(rows, columns=[*by.values(), *columns])
 
 
-def _cell(row: NamedTuple, digits: int, signed: bool) -> Cell:
-    note = row.state.removeprefix('done').removeprefix(', ')
-    return Cell(row.ours, row.paper, row.outside, note, digits, signed)
-
-
-def _average(line: pd.DataFrame, benchmarks: int, digits: int, signed: bool) -> Cell:
-    paper = line.paper.mean(skipna=False)
-    if line.ours.isna().any():
-        return Cell(paper=paper, note=f'{line.ours.count()} of {len(line)} run', digits=digits, signed=signed)
-    note = f'over {len(line)} of {benchmarks}' if len(line) < benchmarks else ''
-    return Cell(line.ours.mean(), paper, note=note, digits=digits, signed=signed)
+def _average(line: pd.DataFrame, benchmarks: int) -> Cell:
+    ours, paper = line.ours.mean(skipna=False), line.paper.mean(skipna=False)
+    if pd.isna(ours):
+        return Cell(paper=paper, note=f'{line.ours.count()} of {len(line)} run')
+    return Cell(ours, paper, note=f'over {len(line)} of {benchmarks}' if len(line) < benchmarks else '')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
 
@@ -11,10 +12,11 @@ import vl_convert
 from markupsafe import Markup
 
 from ...io import atomic_write
+from ...version import __version__
 from ..reference import TOLERANCE
 from ..sources import Source
-from .build import VERDICTS, Report, build_report
-from .tables import escape_markdown
+from .build import VERDICTS, Part, build_report
+from .tables import markdown
 
 FIGURE_FORMATS = ('svg', 'png', 'pdf')
 _HERE = Path(__file__).parent
@@ -41,20 +43,21 @@ def write_report(
         The files, the page first.
     """
     out = source.folder / 'report' if out is None else Path(out)
-    report = build_report(source, suites, tolerance)
+    parts = build_report(source, suites, tolerance)
     written = []
-    for name, content in _files(report, formats):
+    for name, content in _files(parts, formats):
         with atomic_write(out / name) as file:
             file.write(content.encode() if isinstance(content, str) else content)
         written.append(out / name)
     return written
 
 
-def _files(report: Report, formats: Sequence[str]) -> Iterator[tuple[str, str | bytes]]:
+def _files(parts: Sequence[Part], formats: Sequence[str]) -> Iterator[tuple[str, str | bytes]]:
     """Name and content of every file."""
-    yield 'report.html', page_text(report)
-    yield 'report.md', _template('report.md').render(report=report, verdicts=VERDICTS)
-    for part in report.parts:
+    made = f'Made by tpa_mmseg {__version__} on {datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC'
+    for name in ('report.html', 'report.md'):
+        yield name, _template(name).render(parts=parts, made=made, verdicts=VERDICTS, asset=_asset, vega=_vega)
+    for part in parts:
         for section in part.sections:
             for table in section.tables:
                 suffix, text = ('csv', table.to_csv()) if table.numbers else ('tex', _LATEX_HEAD + table.to_latex())
@@ -67,23 +70,14 @@ def _files(report: Report, formats: Sequence[str]) -> Iterator[tuple[str, str | 
                     yield f'figures/{part.suite}/{figure.name}.{suffix}', drawn
 
 
-def page_text(report: Report) -> str:
-    """The page: style, scripts, data and pictures are inside it."""
-    return _template('page.html').render(
-        report=report, verdicts=VERDICTS, css=_asset('page.css'), vega=_vega(), js=_asset('page.js')
-    )
-
-
 def _template(name: str) -> jinja2.Template:
-    escapes = name.endswith('.html')
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE), autoescape=escapes, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {'markup': Markup, 'md': escape_markdown}
+    """A template. What a page shows, style, scripts and pictures, is inside it."""
+    loader, escapes = jinja2.FileSystemLoader(_HERE), jinja2.select_autoescape()
+    environment = jinja2.Environment(loader=loader, autoescape=escapes, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {'markup': Markup, 'md': markdown}
     return environment.get_template(name)
 
 
-@cache
 def _asset(name: str) -> Markup:
     return Markup((_HERE / name).read_text(encoding='utf-8'))
 
