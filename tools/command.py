@@ -65,10 +65,11 @@ def add_launch_options(
     add('--limit', type=int, default=0, metavar='N', help=f'at most N {what}s')
     add('--ray-address', metavar='ADDRESS', help='a Ray cluster, e.g. auto (default: one on this machine)')
     group = parser.add_argument_group('Slurm')
-    for name in ('partition', 'account', 'qos', 'constraint'):
-        group.add_argument(f'--{name}', metavar='NAME')
-    group.add_argument('--time', type=int, default=720, metavar='MINUTES', help=f'limit of a {what} (default: 720)')
-    group.add_argument('--mem', metavar='SIZE', help=f'memory of a {what}, e.g. 32GB')
+    limit, memory = f'limit of a {what} (default: 720)', f'memory of a {what}, e.g. 32GB'
+    names = {name: ('NAME', None) for name in ('partition', 'account', 'qos', 'constraint')}
+    for name, (value, text) in {**names, 'time': ('MINUTES', limit), 'mem': ('SIZE', memory)}.items():
+        form = {'dest': 'slurm', 'action': 'append', 'type': f'{name}={{}}'.format, 'default': []}
+        group.add_argument(f'--{name}', metavar=value, help=text, **form)
     group.add_argument(
         '--slurm', nargs='+', action=KeyValues, default=[], metavar='KEY=VALUE', help='more, e.g. gres=gpu:a100:1'
     )

@@ -32,6 +32,6 @@ def test_two_workers_of_which_one_is_killed(tmp_path: Path) -> None:
 
 def test_missing_ray_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, 'ray', None)
-    monkeypatch.delitem(sys.modules, 'tpa_mmseg.launch.ray_slots', raising=False)
+    monkeypatch.delitem(sys.modules, 'tpa_mmseg.launch.ray', raising=False)
     with pytest.raises(TPAError, match=r"ray is not installed. Install it with: pip install 'tpa_mmseg\[ray\]'"):
         launch(tiny(tmp_path, 'a'), LaunchOptions('ray'), tmp_path)

@@ -52,7 +52,7 @@ def test_array_goes_on_after_a_requeue_and_a_preemption_and_notices_a_death(
     board = Board(tasks, 'runs')
     with board.bar:
         # There is no accounting here: submitit would wait for the dead task forever.
-        slurm.watch([job], board, tmp_path / 'slurm')
+        slurm.watch([job], tmp_path / 'slurm', board)
     assert [task.state() for task in tasks] == [State.DONE, State.DONE, State.FAILED, State.FAILED]
     assert bad.look()[1] == 'No data.'
     assert f'ended without a message (Slurm job {job})' in dead.look()[1]
@@ -91,7 +91,7 @@ def test_array_that_never_started_is_not_waited_for(
     subprocess.run(['scancel', job], check=True)
     board = Board(tasks, 'runs')
     with board.bar:
-        slurm.watch([job], board, tmp_path / 'slurm')
+        slurm.watch([job], tmp_path / 'slurm', board)
     state, why = tasks[0].look()
     assert state is State.FAILED and f'killed, canceled, or ran out of time or memory. {tmp_path}/slurm may say' in why
     with pytest.raises(TPAError, match='Slurm refused the job .sbatch: error: .*: change its options'):

@@ -20,10 +20,10 @@ from ..io import atomic_write
 #: Form of the labels -> name of their file.
 FORMS = {'png': 'labels.tar', 'rle': 'masks.parquet'}
 AREAS = 'areas.parquet'
-_AREA = 'image:string class:string pixels:int64 share:float64 host_pixels:int64 host_share:float64'
-_MASK = 'image:string height:int32 width:int32 label:int32'
-_AREA_SCHEMA, _MASK_SCHEMA = (pa.schema(dict(c.split(':') for c in columns.split())) for columns in (_AREA, _MASK))
-_MASK_SCHEMA = _MASK_SCHEMA.append(pa.field('counts', pa.list_(pa.uint32())))
+_TEXT, _COUNT, _SHARE, _SMALL = pa.string(), pa.int64(), pa.float64(), pa.int32()
+_AREA = {'image': _TEXT, 'class': _TEXT, 'pixels': _COUNT, 'share': _SHARE, 'host_pixels': _COUNT, 'host_share': _SHARE}
+_MASK = {'image': _TEXT, 'height': _SMALL, 'width': _SMALL, 'label': _SMALL, 'counts': pa.list_(pa.uint32())}
+_AREA_SCHEMA, _MASK_SCHEMA = pa.schema(_AREA), pa.schema(_MASK)
 # Rows that are held before they are written.
 _ROWS = 8192
 
@@ -31,8 +31,8 @@ _ROWS = 8192
 def encode(result: Segmentation, form: str) -> bytes | list[dict]:
     """Returns the labels of an image as a PNG, or as rows of the table of masks. Needs no model: threads may do it."""
     if form == 'rle':
-        about = dict(zip(('image', 'height', 'width'), (result.name, *result.labels.shape), strict=True))
-        return [{**about, 'label': label, 'counts': counts} for label, counts in run_lengths(result.labels)]
+        rows = ((result.name, *result.labels.shape, *mask) for mask in run_lengths(result.labels))
+        return [dict(zip(_MASK, row, strict=True)) for row in rows]
     result.label_image().save(file := io.BytesIO(), format='PNG')
     return file.getvalue()
 
@@ -76,13 +76,8 @@ def shard_files(folder: Path, form: str) -> Iterator[Callable[[Segmentation, byt
     ):
 
         def add(result: Segmentation, encoded: bytes | list[dict]) -> None:
-            areas.add(
-                [
-                    {'image': result.name, 'class': area.name, **area._asdict()}
-                    for area in result.areas
-                    if area.pixels or area.host_pixels
-                ]
-            )
+            found = [area for area in result.areas if area.pixels or area.host_pixels]
+            areas.add([{'image': result.name, 'class': area.name, **area._asdict()} for area in found])
             if isinstance(encoded, list):
                 labels.add(encoded)
                 return

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,8 +26,8 @@ _HEADERS = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.
 Skip = Callable[[str, str], None]
 
 
-class Unreadable(Exception):
-    """An image that is left out. Its text is the reason."""
+#: The name of an image, its bytes (None if there is no image), and a function that returns its content or its path.
+_Entry = tuple[str, int | None, Callable[[], 'bytes | str']]
 
 
 def read_pictures(parts: Iterable[Part], skip: Skip, column: str | None = None) -> Iterator[ImageSource]:
@@ -37,15 +38,15 @@ def read_pictures(parts: Iterable[Part], skip: Skip, column: str | None = None) 
         skip: Called for what is left out.
         column: Column of a Parquet file that has the images. Default: the only one that has bytes.
     """
-    readers = {'image': _from_file, 'tar': _from_tar, 'parquet': lambda part: _from_parquet(part, column)}
+    readers = {'image': _from_file, 'tar': _from_tar, 'parquet': partial(_from_parquet, column=column)}
     for part in parts:
         stop = None if part.limit is None else part.first + part.limit * part.step
         try:
-            for name, content in islice(readers[part.kind](part), part.first, stop, part.step):
-                try:
-                    yield ImageSource(name, content())
-                except Unreadable as error:
-                    skip(name, str(error))
+            for name, size, read in islice(readers[part.kind](part), part.first, stop, part.step):
+                if size is None or size > LARGEST:
+                    skip(name, 'empty' if size is None else f'{size:,} bytes, more than {LARGEST:,}')
+                else:
+                    yield ImageSource(name, read())
         except TPAError:
             raise
         # Every file system of fsspec has its own exceptions, as do the libraries that unpack.
@@ -53,21 +54,13 @@ def read_pictures(parts: Iterable[Part], skip: Skip, column: str | None = None) 
             skip(part.name, f'{type(error).__name__}: {error}')
 
 
-#: The name of an image, and a function that returns its content (or its path) or raises Unreadable.
-_Entry = tuple[str, Callable[[], 'bytes | str']]
-
-
 def _from_file(part: Part) -> Iterator[_Entry]:
-    def content() -> bytes | str:
-        if '://' not in part.address:
-            _check(os.path.getsize(part.address))
-            return part.address
-        with open_address(part.address) as file:
-            data = file.read(LARGEST + 1)
-        _check(len(data))
-        return data
-
-    yield part.name, content
+    if '://' not in part.address:
+        yield part.name, os.path.getsize(part.address), lambda: part.address
+        return
+    with open_address(part.address) as file:
+        data = file.read(LARGEST + 1)
+    yield part.name, len(data), lambda: data
 
 
 def _from_tar(part: Part) -> Iterator[_Entry]:
@@ -76,12 +69,7 @@ def _from_tar(part: Part) -> Iterator[_Entry]:
             # It would keep every member of a tar of any length.
             tar.members.clear()
             if member.isfile() and member.name.endswith(IMAGE_SUFFIXES):
-
-                def content(member: tarfile.TarInfo = member) -> bytes:
-                    _check(member.size)
-                    return tar.extractfile(member).read()
-
-                yield f'{part.name}/{clean(member.name)}', content
+                yield f'{part.name}/{clean(member.name)}', member.size, tar.extractfile(member).read
 
 
 class _Member(tarfile.TarInfo):
@@ -102,19 +90,10 @@ def _from_parquet(part: Part, column: str | None) -> Iterator[_Entry]:
     with open_address(part.address) as file:
         table = pq.ParquetFile(file, buffer_size=1 << 20)
         column = _image_column(table.schema_arrow, column, part.address)
-        row = 0
-        for batch in table.iter_batches(batch_size=16, columns=[column]):
-            for cell in batch.column(0):
-
-                def content(cell: pa.Scalar = cell) -> bytes:
-                    data = cell['bytes'] if pa.types.is_struct(cell.type) else cell
-                    if not data.is_valid:
-                        raise Unreadable('empty')
-                    _check(data.as_buffer().size)
-                    return data.as_py()
-
-                yield f'{part.name}/{row:08d}', content
-                row += 1
+        batches = table.iter_batches(batch_size=16, columns=[column])
+        for row, cell in enumerate(chain.from_iterable(batch.column(0) for batch in batches)):
+            data = cell['bytes'] if pa.types.is_struct(cell.type) else cell
+            yield f'{part.name}/{row:08d}', data.as_buffer().size if data.is_valid else None, data.as_py
 
 
 def _image_column(schema: pa.Schema, given: str | None, address: str) -> str:
@@ -126,8 +105,3 @@ def _image_column(schema: pa.Schema, given: str | None, address: str) -> str:
         f'Cannot tell which column of {address} has the images: pass --image-column with one that contains bytes. '
         f'Its columns: {", ".join(schema.names)}.'
     )
-
-
-def _check(size: int) -> None:
-    if size > LARGEST:
-        raise Unreadable(f'{size:,} bytes, more than {LARGEST:,}')

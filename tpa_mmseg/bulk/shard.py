@@ -7,7 +7,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -33,8 +33,8 @@ Batches = Iterator[list[PreparedImage]]
 SUMMARY, BANK = 'summary.json', 'bank.safetensors'
 #: Images that go through the models together on a GPU. A CPU gains nothing from a batch.
 GPU_BATCH = 8
-# Threads that decode images and encode labels.
-_THREADS = 4
+# Threads that read and decode images and encode labels.
+_THREADS = 5
 
 
 @dataclass(frozen=True)
@@ -98,19 +98,19 @@ class Shard(Task):
         started, skipped = time.monotonic(), []
 
         def skip(name: str, reason: str) -> None:
-            print(f'Skipped {name}: {reason}', flush=True)
-            skipped.append(asdict(Skipped(name, reason)))
+            skipped.append(Skipped(name, reason))
+            print(f'Skipped {skipped[-1]}', flush=True)
 
         bank = self.job.bank if isinstance(self, SegmentShard) else None
         segmenter = Segmenter(**self.job.model, bank=bank, cache_bytes=0, progress=False)
         if not segmenter.images_are_independent:
-            raise TPAError(
-                f'{segmenter.description} adapts from image to image, so its labels depend on their order. Use another '
-                'host for shards.'
-            )
+            adapts = f'{segmenter.description} adapts from image to image, so its labels depend on their order.'
+            raise TPAError(f'{adapts} Use another host for shards.')
         with ThreadPoolExecutor(_THREADS) as pool:
-            summary = self.process(segmenter, pool, one_ahead(self._batches(segmenter, pool, skip)))
-        summary |= {'model': segmenter.description, 'classes': segmenter.classes, 'skipped': skipped}
+            summary = self.process(segmenter, pool, one_ahead(self._batches(segmenter, pool, skip), pool))
+        # Threads found them in any order.
+        left_out = [vars(one) for one in sorted(skipped, key=lambda one: one.name)]
+        summary |= {'model': segmenter.description, 'classes': segmenter.classes, 'skipped': left_out}
         write_json(self.folder.path / SUMMARY, {**summary, 'seconds': time.monotonic() - started})
 
     @property
@@ -125,20 +125,16 @@ class Shard(Task):
     def _batches(self, segmenter: Segmenter, pool: Executor, skip: Skip) -> Batches:
         """Reads and decodes images. A batch may be empty if none of its images can be decoded."""
 
-        def prepare(image: ImageSource) -> PreparedImage | UnreadableImage:
+        def prepare(image: ImageSource) -> PreparedImage | None:
             try:
                 return segmenter.prepare(image)
             except UnreadableImage as error:
-                return error
+                return skip(image.name, str(error))
 
         folder, images, done = self.folder, self._images(skip), 0
         size = self.job.batch_size or (1 if (self.job.model.get('device') or get_device()) == 'cpu' else GPU_BATCH)
         while group := list(islice(images, size)):
-            made = list(pool.map(prepare, group))
-            for image, one in zip(group, made, strict=True):
-                if isinstance(one, UnreadableImage):
-                    skip(image.name, str(one))
-            yield [one for one in made if isinstance(one, PreparedImage)]
+            yield list(filter(None, pool.map(prepare, group)))
             done += len(group)
             # A tar does not contain how many there are.
             folder.say(done, max(self.size, done + 1))
@@ -186,11 +182,10 @@ class BankShard(Shard):
         return (image for image in super()._images(skip) if not known or image.key not in known)
 
 
-def one_ahead(items: Iterator[T]) -> Iterator[T]:
-    """Yields items, and makes the next one in another thread meanwhile."""
+def one_ahead(items: Iterator[T], pool: Executor) -> Iterator[T]:
+    """Yields items, and makes the next one in a thread of a pool meanwhile."""
     end = object()
-    with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(next, items, end)
-        while (item := coming.result()) is not end:
-            coming = thread.submit(next, items, end)
-            yield item
+    coming = pool.submit(next, items, end)
+    while (item := coming.result()) is not end:
+        coming = pool.submit(next, items, end)
+        yield item

@@ -29,10 +29,9 @@ class Board:
     """
 
     def __init__(self, tasks: Sequence[Task], what: str) -> None:
-        self.tasks, self.open = list(tasks), list(tasks)
-        self._what, self._images = what, 0
+        self.open, self.pause, self.bar = list(tasks), _LOOK_EVERY, ProgressBar('', 0)
+        self._title, self._images = f'of {len(tasks)} {what}', 0
         self._ended: Counter[State] = Counter()
-        self.bar, self.pause = ProgressBar('', 0), _LOOK_EVERY
 
     def look(self) -> None:
         """Updates the bar and the open tasks. What has ended is not looked at again."""
@@ -48,9 +47,8 @@ class Board:
                 self.open.append(task)
                 done = progress.done if state is State.RUNNING else 0
                 under_way, left = under_way + done, left + size - done
-        failed = self._ended[State.FAILED]
-        self.bar.description = f'{self._ended[State.DONE]} of {len(self.tasks)} {self._what}'
-        self.bar.note = f'{failed} failed' if failed else ''
+        self.bar.description = f'{self._ended[State.DONE]} {self._title}'
+        self.bar.note = f'{self._ended[State.FAILED]} failed' if self._ended[State.FAILED] else ''
         self.bar.done, self.bar.total = self._images + under_way, self._images + under_way + left
         self.bar.refresh()
         self.pause = max(_LOOK_EVERY, _REST * (time.monotonic() - begun))
@@ -66,8 +64,5 @@ def note_death(task: Task, how: str, logs: Path | None = None) -> None:
     """
     if task.state() in (State.WAITING, State.INTERRUPTED) and not task.folder.locked():
         place = task.folder.log if logs is None or task.folder.log.exists() else logs
-        error = (
-            f'The process ended without a message ({how}): it was killed, canceled, or ran out of time or memory. '
-            f'{place} may say more.'
-        )
-        task.folder.note(Progress(error=error))
+        why = f'The process ended without a message ({how}): it was killed, canceled, or ran out of time or memory.'
+        task.folder.note(Progress(error=f'{why} {place} may say more.'))

@@ -7,8 +7,9 @@ import time
 import traceback
 
 import torch.distributed as dist
+from filelock import Timeout
 from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
-from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, record
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from ..engine.distributed import init_distributed
@@ -20,21 +21,22 @@ from .task import State, Task
 _PATIENCE = 5.0
 
 
-def execute(task: Task, ranks: int = 1) -> None:
+def execute(task: Task, ranks: int = 1, in_log: bool = False) -> None:
     """Executes a task, unless it is done or another process works on it. An error is noted in the task's folder.
 
     Args:
         task: The task.
         ranks: Number of processes that share its work, if it can be shared.
+        in_log: Whether to make the task's log the output of this process.
     """
+    if in_log:
+        task.folder.take_output()
     try:
-        lock = task.folder.lock(_PATIENCE).acquire()
-    except TimeoutError:
+        with task.folder.lock(_PATIENCE):
+            if task.state() is not State.DONE:
+                _attempt(task, ranks if task.shared else 1)
+    except Timeout:
         print(f'Another process works on {task.name}.')
-        return
-    with lock:
-        if task.state() is not State.DONE:
-            _attempt(task, ranks if task.shared else 1)
 
 
 def _attempt(task: Task, ranks: int) -> None:
@@ -63,13 +65,12 @@ def _work_together(task: Task, ranks: int) -> None:
             elastic_launch(config, _rank)(task)
         except ChildFailedError as error:
             message = error.get_first_failure()[1].message
-            raise TPAError(message if isinstance(message, str) else message['message']) from error
+            text = message if isinstance(message, str) else message['message']
+            raise TPAError(text.removeprefix('TPAError: ')) from error
 
 
-@record
 def _rank(task: Task) -> None:
     init_distributed('pytorch')
-    try:
-        task.work()
-    finally:
-        dist.destroy_process_group()
+    task.work()
+    # Not after an error: the other ranks would tell of a lost connection before this one has told its reason.
+    dist.destroy_process_group()

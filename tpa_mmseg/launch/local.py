@@ -6,9 +6,11 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from queue import SimpleQueue
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import torch
 
@@ -16,6 +18,11 @@ from ..errors import TPAError
 from .board import Board, note_death
 from .options import LaunchOptions
 from .task import Task
+
+
+def start(groups: Sequence[list[Task]], options: LaunchOptions, folder: Path) -> Callable[[Board], None]:
+    """Returns what executes tasks and shows the progress. Args: groups: one after the other, the second one by one."""
+    return partial(run_in_slots, groups, [slots(options), slots(replace(options, processes=1))[:1]])
 
 
 class LocalSlot:
@@ -46,7 +53,7 @@ class LocalSlot:
             self._process.terminate()
 
 
-def local_slots(options: LaunchOptions) -> list[LocalSlot]:
+def slots(options: LaunchOptions) -> list[LocalSlot]:
     """Returns the slots of this machine. Raises TPAError if it has fewer GPUs than asked for."""
     found, each = torch.cuda.device_count(), options.gpus_per_task
     if options.gpus is not None and options.gpus > found:
@@ -54,44 +61,38 @@ def local_slots(options: LaunchOptions) -> list[LocalSlot]:
     places, gpus = options.places(found)
     if gpus:
         names = (os.environ.get('CUDA_VISIBLE_DEVICES') or ','.join(map(str, range(found)))).split(',')
-        groups = [names[place * each : (place + 1) * each] for place in range(places)]
-        return [LocalSlot({'CUDA_VISIBLE_DEVICES': ','.join(group)}, each) for group in groups]
-    threads = str(max(1, (os.cpu_count() or 1) // (places * each)))
-    environment = {'CUDA_VISIBLE_DEVICES': '', 'OMP_NUM_THREADS': os.environ.get('OMP_NUM_THREADS', threads)}
-    return [LocalSlot(environment, each) for _ in range(places)]
+        shares = [','.join(names[place * each : (place + 1) * each]) for place in range(places)]
+        return [LocalSlot({'CUDA_VISIBLE_DEVICES': share}, each) for share in shares]
+    threads = os.environ.get('OMP_NUM_THREADS') or str(max(1, (os.cpu_count() or 1) // (places * each)))
+    return [LocalSlot({'CUDA_VISIBLE_DEVICES': '', 'OMP_NUM_THREADS': threads}, each) for _ in range(places)]
 
 
-def run_in_slots(tasks: Sequence[Task], slots: Sequence, board: Board) -> None:
-    """Executes tasks, as many at a time as there are slots, and returns when all have ended.
+def run_in_slots(groups: Sequence[list[Task]], places: Sequence[list], board: Board) -> None:
+    """Executes groups of tasks, each in slots of its own, and returns when all have ended.
 
     Args:
-        tasks: The tasks.
-        slots: Where they run: each with the methods of :class:`LocalSlot`.
+        groups: The tasks.
+        places: The slots of each group: each with the methods of :class:`LocalSlot`.
         board: Shows the progress meanwhile.
     """
-    free: SimpleQueue = SimpleQueue()
-    for slot in slots:
-        free.put(slot)
 
-    def start(task: Task) -> None:
-        slot = free.get()
-        try:
-            how = slot(task)
-        finally:
-            free.put(slot)
-        if how is not None:
-            note_death(task, how)
+    def serve(slot: LocalSlot, waiting: Iterator[Task]) -> None:
+        for task in waiting:
+            if (how := slot(task)) is not None:
+                note_death(task, how)
 
-    with ThreadPoolExecutor(len(slots)) as pool:
-        started = [pool.submit(start, task) for task in tasks]
-        try:
-            while wait(started, board.pause).not_done:
-                board.look()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for slot in slots:
-                slot.stop()
-            raise
-    for one in started:
-        one.result()
+    for tasks, slots in zip(groups, places, strict=True):
+        waiting = iter(tasks)
+        with ThreadPoolExecutor(len(slots)) as pool:
+            serving = [pool.submit(serve, slot, waiting) for slot in slots]
+            try:
+                while wait(serving, board.pause).not_done:
+                    board.look()
+            except BaseException:
+                list(waiting)  # nobody takes another one
+                for slot in slots:
+                    slot.stop()
+                raise
+        for one in serving:
+            one.result()
     board.look()

@@ -8,9 +8,6 @@ from dataclasses import dataclass, field, fields
 
 from ..errors import TPAError
 
-# Options of the command line that sbatch has under the same name.
-_SBATCH = ('partition', 'account', 'qos', 'constraint', 'time', 'mem')
-
 
 @dataclass(frozen=True)
 class LaunchOptions:
@@ -43,11 +40,9 @@ class LaunchOptions:
     @classmethod
     def of(cls, args: argparse.Namespace) -> LaunchOptions:
         """Returns the options of a command line."""
-        sbatch = {name: getattr(args, name) for name in _SBATCH if getattr(args, name) is not None}
-        for text in args.slurm:
-            key, value = text.split('=', 1)
-            sbatch[key.replace('-', '_')] = value
-        return cls(**{one.name: getattr(args, one.name) for one in fields(cls) if one.name != 'sbatch'}, sbatch=sbatch)
+        given = {one.name: getattr(args, one.name) for one in fields(cls) if one.name != 'sbatch'}
+        pairs = (text.split('=', 1) for text in args.slurm)
+        return cls(**given, sbatch={key.replace('-', '_'): value for key, value in pairs})
 
     def places(self, found: int) -> tuple[int, int]:
         """Returns how many tasks fit at a time, and the GPUs of each, 0 without any. Args: number of GPUs there are."""

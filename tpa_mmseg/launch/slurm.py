@@ -6,7 +6,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import submitit
@@ -20,6 +21,35 @@ from .options import LaunchOptions
 from .task import Task
 
 
+def start(groups: Sequence[list[Task]], options: LaunchOptions, folder: Path) -> Callable[[Board], None]:
+    """Submits a job array with a task per description for each group, after the one before it.
+
+    Args:
+        groups: The descriptions.
+        options: Of the launch.
+        folder: That of all tasks; submitit's own files go into ``slurm`` there.
+
+    Returns:
+        What shows the progress until all tasks have ended.
+    """
+    if shutil.which('sbatch') is None:
+        raise TPAError('There is no sbatch on this machine: start this command on one that can submit Slurm jobs.')
+    # The second attempt has what the first one left, e.g. a bank; a third would be as slow.
+    executor, jobs = submitit.SlurmExecutor(folder / 'slurm', max_num_timeout=1), []
+    for tasks in filter(None, groups):
+        dependency = {'dependency': f'afterany:{":".join(jobs)}'} if jobs else {}
+        executor.update_parameters(**parameters(options, folder), **dependency)
+        try:
+            first, *_ = executor.map_array(SlurmTask(options.gpus_per_task), tasks)
+        except (FailedJobError, FailedSubmissionError) as error:
+            *_, reason = str(error).strip().splitlines()
+            raise TPAError(f'Slurm refused the job ({reason}): change its options, or add one by --slurm.') from error
+        jobs.append(first.job_id.partition('_')[0])
+    count = f'{sum(map(len, groups))} tasks'
+    print(f'Slurm job {", ".join(jobs)}: {count}. They go on if this command is interrupted.', flush=True)
+    return partial(watch, jobs, folder / 'slurm')
+
+
 class SlurmTask(submitit.helpers.Checkpointable):
     """Executes a task of a job array. Preempted or out of time, it is requeued. Args: ranks: Per task."""
 
@@ -27,13 +57,12 @@ class SlurmTask(submitit.helpers.Checkpointable):
         self.ranks = ranks
 
     def __call__(self, task: Task) -> None:
-        task.folder.take_output()
-        execute(task, self.ranks)
+        execute(task, self.ranks, in_log=True)
 
 
 def parameters(options: LaunchOptions, folder: Path) -> dict:
-    """Returns submitit's parameters of the job array. Args: as for :func:`submit`."""
-    gpus, name = options.gpus_per_task, f'tpa-{folder.parent.name}'
+    """Returns submitit's parameters of a job array. Args: as for :func:`start`."""
+    gpus, name = options.gpus_per_task, f'tpa-{folder.name}'
     defaults = {'job_name': name, 'time': 720, 'cpus_per_task': 5 * gpus, 'gres': f'gpu:{gpus}', 'requeue': True}
     given = {**defaults, **options.sbatch}
     if not str(given['time']).isdigit():
@@ -48,45 +77,19 @@ def parameters(options: LaunchOptions, folder: Path) -> dict:
 
 
 def script(count: int, options: LaunchOptions, folder: Path) -> str:
-    """Returns the file that sbatch would get. Args: count of tasks; the rest as for :func:`submit`."""
-    command = f'{sys.executable} -u -m submitit.core._submit {folder}'
-    return _make_sbatch_string(command, folder, map_count=count, **parameters(options, folder))
+    """Returns the file that sbatch would get. Args: count of tasks; the rest as for :func:`start`."""
+    command = f'{sys.executable} -u -m submitit.core._submit {folder / "slurm"}'
+    return _make_sbatch_string(command, folder / 'slurm', map_count=count, **parameters(options, folder))
 
 
-def submit(tasks: Sequence[Task], options: LaunchOptions, folder: Path, after: Sequence[str] = ()) -> str:
-    """Submits one job array with a task per description.
-
-    Args:
-        tasks: The descriptions.
-        options: Of the launch.
-        folder: Where submitit's own files go, in the folder of all tasks.
-        after: Ids of jobs that have to end before.
-
-    Returns:
-        The id of the job.
-    """
-    if shutil.which('sbatch') is None:
-        raise TPAError('There is no sbatch on this machine: start this command on one that can submit Slurm jobs.')
-    # The second attempt has what the first one left, e.g. a bank; a third would be as slow.
-    executor = submitit.SlurmExecutor(folder, max_num_timeout=1)
-    dependency = {'dependency': f'afterany:{":".join(after)}'} if after else {}
-    executor.update_parameters(**parameters(options, folder), **dependency)
-    try:
-        first, *_ = executor.map_array(SlurmTask(options.gpus_per_task), tasks)
-    except (FailedJobError, FailedSubmissionError) as error:
-        *_, reason = str(error).strip().splitlines()
-        raise TPAError(f'Slurm refused the job ({reason}): change its options, or add one by --slurm.') from error
-    return first.job_id.partition('_')[0]
-
-
-def watch(jobs: Sequence[str], board: Board, folder: Path) -> None:
-    """Shows the progress until all tasks have ended. Args: jobs: their ids; board; folder: submitit's."""
+def watch(jobs: Sequence[str], logs: Path, board: Board) -> None:
+    """Shows the progress until all tasks have ended. Args: jobs: their ids; logs: submitit's folder; board."""
     while board.open and in_queue(jobs):
         time.sleep(board.pause)
         board.look()
     board.look()
     for task in board.open:
-        note_death(task, f'Slurm job {", ".join(jobs)}', folder)
+        note_death(task, f'Slurm job {", ".join(jobs)}', logs)
 
 
 def in_queue(jobs: Sequence[str]) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial, wraps
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from .view import class_table, pictures, summary, thumbnail
 _TEXTS = mmengine.fileio.load(Path(__file__).with_name('page.yaml'))
 #: Images, classes and model of each example.
 EXAMPLES = _TEXTS['examples']
+_LOOKS = _TEXTS['looks']
 _PROGRESS = gr.Progress()
 
 
@@ -38,17 +40,13 @@ def mount_page(guard: Guard, device: str | None = None) -> fastapi.FastAPI:
     return gr.mount_gradio_app(app, page, '/', css_paths=style, max_file_size=most, **quiet)
 
 
-def _told(action: Callable) -> Callable:
+@contextmanager
+def _told() -> Iterator[None]:
     """Show an error that the visitor can fix on the page, as text."""
-
-    @wraps(action)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return action(*args, **kwargs)
-        except TPAError as error:
-            raise gr.Error(escape(user_message(error)), print_exception=False) from error
-
-    return run
+    try:
+        yield
+    except TPAError as error:
+        raise gr.Error(escape(user_message(error)), print_exception=False) from error
 
 
 class Page:
@@ -67,16 +65,10 @@ class Page:
             self._connect()
 
     def _build_form(self) -> None:
-        most = self._limits
         with gr.Row():
             self._examples = [gr.Button(each['name'], size='sm', min_width=90) for each in EXAMPLES]
-        label = f'At most {most.images} images, each of {most.megabytes:g} MB and {most.megapixels:g} megapixels'
-        look = {'columns': 4, 'height': 240, 'object_fit': 'cover', 'buttons': [], 'elem_id': 'uploads'}
-        sources = ['upload', 'webcam', 'clipboard']
-        self._uploads = gr.Gallery(label=label, sources=sources, file_types=['image'], **look)
-        self._classes = gr.Textbox(
-            label='Classes', info=_TEXTS['classes'], placeholder='cat, sofa, tv; television', lines=3
-        )
+        self._uploads = gr.Gallery(label=_TEXTS['limits'].format(self._limits), **_LOOKS['uploads'])
+        self._classes = gr.Textbox(**_LOOKS['classes'])
         self._background = gr.Checkbox(label='Background: a class for uncertain pixels')
         backbones = [(f'{name} (miniature)' if tiny else name, name) for name, tiny in BACKBONES.items()]
         with gr.Row():
@@ -87,20 +79,17 @@ class Page:
 
     def _build_results(self) -> None:
         self._model = gr.HTML(_TEXTS['hint'], elem_id='model')
-        picture = {'interactive': False, 'buttons': ['fullscreen', 'download']}
-        self._pair = gr.ImageSlider(label='Left: host. Right: TPA', max_height=560, elem_id='pair', **picture)
-        look = {'columns': 8, 'height': 130, 'object_fit': 'cover', 'buttons': [], 'elem_id': 'strip'}
-        self._strip = gr.Gallery(label='Images', allow_preview=False, interactive=False, **look)
+        self._pair = gr.ImageSlider(**_LOOKS['pair'])
+        self._strip = gr.Gallery(**_LOOKS['strip'])
         with gr.Row():
             self._sliders = [gr.Slider(**each, min_width=220) for each in _TEXTS['sliders']]
         self._summary = gr.HTML(elem_id='summary')
         with gr.Row():
-            self._changed = gr.Image(label='Changed by TPA', elem_id='changed', **picture)
-            self._anchors = gr.Image(label='Anchors', elem_id='anchors', **picture)
+            self._changed, self._anchors = gr.Image(**_LOOKS['changed']), gr.Image(**_LOOKS['anchors'])
         self._table = gr.HTML(elem_id='table')
-        self._files = gr.Files(label='This image: labels, overlay, areas', interactive=False, elem_id='files')
+        self._files = gr.Files(**_LOOKS['files'])
         self._save = gr.Button('Save all images and the bank', size='sm')
-        self._all = gr.Files(label='All images and the bank', interactive=False, visible=False, elem_id='all')
+        self._all = gr.Files(**_LOOKS['all'], visible=False)
 
     def _connect(self) -> None:
         form = [self._uploads, self._classes, self._background, self._host, self._backbone, self._example]
@@ -118,7 +107,7 @@ class Page:
         self._save.click(self._save_all, self._sliders, self._all)
         self.blocks.unload(self._leave)
 
-    @_told
+    @_told()
     def _segment(
         self, uploads, classes, background, host, backbone, number, request: gr.Request, progress=_PROGRESS
     ) -> list:
@@ -144,7 +133,7 @@ class Page:
                 gr.Warning(escape(user_message(error)))
         return images
 
-    @_told
+    @_told()
     def _view(self, alpha: float, lambda_: float, k: float, request: gr.Request) -> list:
         visit = self._visit(request)
         result, segmenter = visit.view(alpha, lambda_, k)
@@ -156,11 +145,11 @@ class Page:
         pair, text = (result.overlay(host=True), result.overlay()), f'<p>{summary(result)}</p>'
         return [pair, *pictures(result, anchors), text, class_table(result, anchors), files]
 
-    @_told
+    @_told()
     def _save_all(self, alpha: float, lambda_: float, k: float, request: gr.Request) -> gr.Files:
         return gr.Files(self._visit(request).save(alpha, lambda_, k), visible=True)
 
-    @_told
+    @_told()
     def _choose(self, request: gr.Request, event: gr.SelectData) -> None:
         self._visit(request).index = event.index
 
