@@ -38,7 +38,7 @@ lint: $(INSTALLED)
 
 # The source is the whole repository, so that links between its pages work in a checkout too.
 docs: $(INSTALLED)
-	$(BIN)/python -m sphinx -q -W --keep-going -c docs -b html . build/docs
+	$(BIN)/python -m sphinx -q -E -W --keep-going -c docs -b html . build/docs
 	@echo 'The documentation is in build/docs/index.html.'
 
 bench: $(INSTALLED)

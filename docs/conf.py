@@ -30,7 +30,7 @@ exclude_patterns = ['.*', 'build', 'work_dirs', 'tests', 'tools', 'tpa_mmseg', '
 templates_path = ['_templates']
 
 html_theme = 'furo'
-html_title = f'{project} {version}'
+html_title = f'tpa_mmseg {version}'
 html_additional_pages = {'index': 'redirect.html'}
 html_show_sourcelink = False
 
@@ -40,11 +40,18 @@ nb_execution_mode = 'off'  # tests/docs executes the notebooks
 
 autodoc_member_order = 'bysource'
 autodoc_typehints = 'none'  # the signature has them
-autodoc_default_options = {'members': True, 'show-inheritance': True}
+autodoc_default_options = {'members': True}
 
 
 def setup(app: Sphinx) -> None:
     app.connect('source-read', _add_help)
+    app.connect('autodoc-process-docstring', _keep_first_line, priority=400)  # before napoleon's
+
+
+def _keep_first_line(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """Keeps napoleon from reading what precedes a colon in a property's first line as its type."""
+    if what in ('property', 'attribute', 'data'):
+        lines.insert(0, '')
 
 
 def _add_help(app: Sphinx, page: str, source: list[str]) -> None:

@@ -14,7 +14,8 @@ NOTEBOOKS = sorted((ROOT / 'docs/notebooks').glob('*.ipynb'))
 
 
 @pytest.mark.parametrize('path', NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
+def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('OMP_NUM_THREADS', '1')
     notebook = nbformat.read(path, as_version=4)
     NotebookClient(notebook, timeout=300, resources={'metadata': {'path': tmp_path}}).execute()
     texts = [output.get('text', '') for cell in notebook.cells for output in cell.get('outputs', [])]
