@@ -45,13 +45,16 @@ autodoc_default_options = {'members': True}
 
 def setup(app: Sphinx) -> None:
     app.connect('source-read', _add_help)
-    app.connect('autodoc-process-docstring', _keep_first_line, priority=400)  # before napoleon's
+    app.connect('autodoc-process-docstring', _rejoin_first_line, priority=600)  # after napoleon
 
 
-def _keep_first_line(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    """Keeps napoleon from reading what precedes a colon in a property's first line as its type."""
-    if what in ('property', 'attribute', 'data'):
-        lines.insert(0, '')
+def _rejoin_first_line(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """Undoes that napoleon takes what precedes a colon in the first line of a property for its type."""
+    mark = ':type: '
+    found = [line for line in lines if line.startswith(mark)] if what == 'property' else []
+    if found:
+        rest = [line for line in lines[1:] if line not in found]
+        lines[:] = [f'{found[0].removeprefix(mark)}: {lines[0]}', *rest]
 
 
 def _add_help(app: Sphinx, page: str, source: list[str]) -> None:
