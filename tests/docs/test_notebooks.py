@@ -13,6 +13,7 @@ from tests.helpers.world import ROOT
 NOTEBOOKS = sorted((ROOT / 'docs/notebooks').glob('*.ipynb'))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('path', NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('OMP_NUM_THREADS', '1')
