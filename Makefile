@@ -7,13 +7,14 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALLING := $(VENV)/.installing
 
-.PHONY: help demo test quick lint bench lock clean
+.PHONY: help demo test quick lint docs bench lock clean
 
 help:
 	@echo 'make demo    five hosts with and without TPA on the miniature world: a table and a figure'
 	@echo 'make test    lint and run all tests, on two processes'
 	@echo 'make quick   lint and run the method'"'"'s own tests: below a minute'
 	@echo 'make lint    check style, format, imports and words'
+	@echo 'make docs    build the documentation into build/docs'
 	@echo 'make bench   measure TPA against the direct implementation'
 	@echo 'make lock    update the tested versions and their hashes in constraints.txt (needs uv)'
 	@echo 'make clean   remove the environment and every cache, but no data and no results'
@@ -34,6 +35,11 @@ lint: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/codespell
+
+# The source is the whole repository, so that links between its pages work in a checkout too.
+docs: $(INSTALLED)
+	$(BIN)/python -m sphinx -q -E -W --keep-going -c docs -b html . build/docs
+	@echo 'The documentation is in build/docs/index.html.'
 
 bench: $(INSTALLED)
 	$(BIN)/python tools/benchmark.py

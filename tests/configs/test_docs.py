@@ -46,17 +46,6 @@ def test_host_is_added_by_a_config(tree: Path) -> None:
     assert (type(model.host).__name__, model.host.num_classes) == ('MaskCLIP', 20)
 
 
-def test_data_set_is_added_by_a_config(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tree)
-    Path('my_classes.txt').write_text('road; street\nfield\nwater\n', encoding='utf-8')
-    cfg = load(EXAMPLES[3], tree / 'config.py')
-    assert cfg.test_dataloader.dataset.data_root == 'data/mine'
-    assert cfg.test_dataloader.dataset.pipeline == cfg.test_pipeline
-    model = MODELS.build(shrink(cfg).model)
-    model.set_classes({'classes': cfg.test_dataloader.dataset.metainfo.classes})
-    assert model.host.query_to_class == [0, 0, 1, 2]
-
-
 @pytest.mark.parametrize('entries', ENTRIES)
 def test_entries_can_be_read(entries: str, tmp_path: Path) -> None:
     (tmp_path / 'mine.yaml').write_text(entries, encoding='utf-8')

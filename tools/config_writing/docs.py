@@ -8,6 +8,7 @@ from pathlib import Path
 from tpa_mmseg.catalog import Catalog
 
 from .index import ROOT, SUITE
+from .options import CLASSES, option_rows
 
 _DOCS = ROOT / 'docs'
 
@@ -17,6 +18,11 @@ def docs_texts(catalog: Catalog) -> dict[Path, str]:
     tables = {
         'configs.md': {'names': _names(catalog), 'variants': _variants(catalog)},
         'data.md': {'weights': _weights(catalog)},
+        'options.md': {
+            name: _table(('option', 'values', 'default', 'meaning'), option_rows(kind))
+            for name, kind in CLASSES.items()
+        },
+        'references.md': {'papers': _papers(catalog), 'licenses': _licenses(catalog)},
     }
     return {_DOCS / page: _fill((_DOCS / page).read_text(encoding='utf-8'), found) for page, found in tables.items()}
 
@@ -53,6 +59,15 @@ def _variants(catalog: Catalog) -> str:
         hosts = [host.name for host in catalog.hosts.values() if variant.name in host.variants]
         rows.append((f'`-{variant.name}`', f'host{variant.title}', _code(hosts)))
     return _table(('variant', 'title in tables', 'hosts'), rows)
+
+
+def _papers(catalog: Catalog) -> str:
+    papers = {host.title: host.paper for host in catalog.hosts.values() if host.paper}
+    return _table(('host', 'paper'), [(title, f'[{each["title"]}]({each["url"]})') for title, each in papers.items()])
+
+
+def _licenses(catalog: Catalog) -> str:
+    return _table(('weights', 'license'), [(file.title, file.license) for file in catalog.weights.values()])
 
 
 def _weights(catalog: Catalog) -> str:

@@ -28,7 +28,7 @@ class AnchorRule:
         k: The class probability must exceed ``tau = min(k / C, 0.9)``.
         k_min: A class with fewer anchors contributes nothing.
         k_min_scope: Where ``k_min`` counts: per ``'image'`` (Algorithm 1) or over the whole ``'pool'``.
-        per: Anchors are ``'pixel'``s, or ``'patch'``es whose probabilities are bilinearly resized to the patch grid.
+        per: An anchor is a ``'pixel'``, or a ``'patch'`` whose probabilities are bilinearly resized to the patch grid.
         random: The ablation that keeps the number of anchors per class and image but takes random pixels.
     """
 
