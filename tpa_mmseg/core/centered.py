@@ -14,6 +14,8 @@ from .bilinear import Resized
 from .norm import UpsampledNorm
 
 _EPS = 1e-12
+# Share of a squared norm that float32 may lose when the center is subtracted.
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -147,26 +149,39 @@ class CenteredLookup:
         products = products.unflatten(1, phi.shape[1:])
         self.products, self.along_center = (Resized(part, norm.size) for part in (products[:-1], products[-1:]))
         pixels = norm.size[0] * norm.size[1]
-        self.opened = (counts > term.gate * pixels).index_select(0, self.index)[:, None, None].float()
+        self.opened = (counts > term.gate * pixels).index_select(0, self.index)
+        # A GPU is not asked which classes are open; on a CPU there is nothing to add to the others.
+        self._chosen = self.opened.nonzero()[:, 0] if phi.device.type == 'cpu' else None
         self._lowest: dict[tuple[int, int], Tensor] = {}
 
     def add_to(self, log: Tensor, top: int, first: int = 0) -> None:
         """Adds the weighted cosines to a band. Args: as for :meth:`Lookup.add_to`."""
         start, stop = (bisect_left(self.classes, label) for label in (first, first + len(log)))
-        if start == stop:
+        chosen = self._chosen
+        if chosen is not None:
+            chosen = chosen[(chosen >= start) & (chosen < stop)]
+        if start == stop or (chosen is not None and not len(chosen)):
             return
         bottom = top + log.shape[1]
         everything = stop - start == len(self.classes)
         found = (self.products if everything else self.products.channels(start, stop)).rows(top, bottom)
-        found = found - (found.amin(0) if everything else self._lowest_of(top, bottom, len(log)))
-        found.mul_(self.opened[start:stop])
-        squared = self.norm.squared(top, bottom).float().sub_(self.along_center.rows(top, bottom)[0], alpha=2)
-        scale = self.term.beta2 / squared.clamp_(min=_EPS**2).sqrt_()
-        if stop - start == len(log):
-            log.addcmul_(found, scale)
+        scale = self._scale(top, bottom)
+        if chosen is not None and len(chosen) == len(log) == len(self.classes):
+            log.addcmul_(found, scale)  # no class is closed
+            return
+        lowest = found.amin(0) if everything else self._lowest_of(top, bottom, len(log))
+        if chosen is None:
+            index, found = self.index[start:stop], (found - lowest).mul_(self.opened[start:stop, None, None])
         else:
-            index = self.index[start:stop]
-            log.index_add_(0, index - first if first else index, found.mul_(scale))
+            index, found = self.index[chosen], found.index_select(0, chosen - start).sub_(lowest)
+        log.index_add_(0, index - first if first else index, found.mul_(scale))
+
+    def _scale(self, top: int, bottom: int) -> Tensor:
+        """(rows, W) what turns products into weighted cosines."""
+        own = self.norm.squared(top, bottom).float()
+        squared = own.sub(self.along_center.rows(top, bottom)[0], alpha=2)
+        # Of a feature at the center itself only the rounding would be left, which says nothing.
+        return self.term.beta2 / torch.maximum(squared, own.mul_(_ROUNDING).clamp_(min=_EPS**2)).sqrt_()
 
     def _lowest_of(self, top: int, bottom: int, most: int) -> Tensor:
         """(rows, W) lowest product of any covered class, where the classes are read in parts of ``most``."""

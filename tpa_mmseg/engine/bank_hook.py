@@ -52,9 +52,7 @@ class PrototypeBankHook(Hook):
             self._find_or_build(runner, model)
         # The test starts alike, whether the bank was built just now or found.
         model.host.reset()
-        print_log(describe_bank(model.bank.coverage(), model.dataset_meta['classes']), 'current')
-        if model.bank.diagnosis is not None:
-            print_log(model.bank.diagnosis.describe(), 'current')
+        print_log(describe_bank(model.bank, model.dataset_meta['classes']), 'current')
 
     def _find_or_build(self, runner: Runner, model: TPASegmentor) -> None:
         pool = build_pool(runner.cfg.test_dataloader.dataset, self.pool)
