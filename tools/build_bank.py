@@ -113,7 +113,7 @@ def run(args: argparse.Namespace) -> None:
     workers = cfg.test_dataloader.get('num_workers', 0)
     bank = build_bank(model, pool, workers)
     if base is None and (model.host.images_are_independent or model.fusion.consistent):
-        bank.diagnosis = diagnose(model, pool, bank, workers)
+        bank.diagnosis = diagnose(model, pool, {'bank': (bank, model.fusion)}, workers)['bank']
     if base is not None:
         if base.diagnosis is not None:
             print_log('Whether labels follow the image is not known of a bank that was extended.', 'current')

@@ -238,7 +238,7 @@ class Segmenter:
                 'Consistent TPA looks at the pool again, but the images of a bank from a file or a stream are not '
                 'known: build the bank from images, or save one that was built with consistent=True.'
             )
-        sums = ConsistencySums(bank.prototypes(), bank.centered_prototypes(), fusion)
+        sums = ConsistencySums(bank.prototypes(), bank.centered_prototypes(fusion.consistency.center), fusion)
         for image in track(self._pool, 'Looking at the pool again', show=self.progress and len(self._pool) > 1):
             sums.add(self.evidence(image), ENCODER)
         return sums.diagnosis()

@@ -65,7 +65,7 @@ class PrototypeBankHook(Hook):
         # Hosts that adapt to a batch would have to do so again.
         wanted = model.fusion.consistent or (self.diagnose and independent)
         if not known and wanted:
-            bank.diagnosis = diagnose(model, pool, bank, *how)
+            bank.diagnosis = diagnose(model, pool, {'bank': (bank, model.fusion)}, *how)['bank']
         if found is None or (wanted and not known):
             save_on_main(bank, path)
         model.set_bank(bank, path)
