@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Shows what is in a bank: anchors, agreement of its halves, classes that are alike, whether labels follow the image."""
+"""Shows what is in a bank: anchors, agreement of its halves, classes that are alike, and its diagnosis."""
 
 from __future__ import annotations
 

@@ -82,6 +82,18 @@ def gain_figures(cells: pd.DataFrame) -> Iterator[Figure]:
         yield Figure(name, f'Gain against {axis.removesuffix(", %")}', finish(marks, zero=True))
 
 
+def consistency_figures(frame: pd.DataFrame) -> Iterator[Figure]:
+    """Gain of consistent TPA over the paper's against how consistent its labels are. Args: frame: from frames."""
+    if frame.empty:
+        return
+    found = frame.rename(columns={'Consistent TPA': 'gain', 'kappa_0 / kappa_inf': 'share', 'Host': 'host'})
+    places = axes('share', 'kappa_0 / kappa_inf', 'gain', "Gain in mIoU over the paper's TPA")
+    tips = [*hover('host'), alt.Tooltip('Benchmark:N'), *hover('gain'), alt.Tooltip('share:Q', format='.2f')]
+    points = alt.Chart(found).mark_point(filled=True, size=70).encode(**places, tooltip=tips)
+    points = points.encode(color=alt.Color('Benchmark:N', title=None, sort=None))
+    yield Figure('consistency', 'Gain of consistent TPA where labels follow the image less', finish(points, zero=True))
+
+
 def cost_figures(frame: pd.DataFrame, steps: Sequence[str]) -> Iterator[Figure]:
     """Milliseconds of every step with their quartiles. Args: steps: their names for people, in order."""
     found = frame[frame.step.isin(steps) & frame['median'].notna()]

@@ -16,7 +16,7 @@ from ..experiments import EXPERIMENTS, suite_of
 from ..folders import RunView, State
 from ..suite import Suite
 from .albums import Album, albums
-from .figures import Figure, cost_figures, gain_figures, slug
+from .figures import Figure, consistency_figures, cost_figures, gain_figures, slug
 from .findings import Findings, claim_table, class_gains, comparison_tables, growth, overlaps, repetitions
 from .tables import Cell, Table, wide
 
@@ -150,6 +150,16 @@ def _overlap(section: Section, views: list[RunView], cells: pd.DataFrame) -> Non
     section.tables.append(Table('overlap-pools', 'The pools', frame.set_axis(names, axis=1), numbers=True))
 
 
+def _consistency(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
+    """A row for each host: the gain of every setting over the paper's TPA, and what the pool said."""
+    frame = frames.consistency(views)
+    if len(frame):
+        caption = f'mIoU of host and TPA, gain of other settings over TPA: {section.about}'
+        section.tables.append(Table('consistency', caption, frame))
+    section.tables.append(_numbers(section, cells))
+    section.figures = list(consistency_figures(frame))
+
+
 def _repetition(section: Section, views: list[RunView], cells: pd.DataFrame) -> None:
     frame = frames.repetition(views)
     names = ['Benchmark', 'Seen by', 'Images', 'At least', 'Classes, %']
@@ -222,6 +232,7 @@ _FILL: dict[str, Callable[[Section, list[RunView], pd.DataFrame], None]] = {
     'vfm': _hosts,
     'composition': _hosts,
     'overlap': _overlap,
+    'consistency': _consistency,
     'repetition': _repetition,
     'cost': _cost,
     'pictures': _pictures,
