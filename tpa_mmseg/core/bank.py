@@ -173,7 +173,7 @@ class PrototypeBank:
         if self.diagnosis is None or self.diagnosis.made_with != measured_with(fusion):
             raise TPAError(
                 'Consistent TPA needs to look at the pool again after the bank was built, with the same fusion: build '
-                'the bank with this config, without merging or extending it afterwards.'
+                'the bank with this config, without merging or extending it afterward.'
             )
         if self.diagnosis.beta2 == 0:
             return None
