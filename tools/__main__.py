@@ -17,6 +17,7 @@ COMMANDS = {
     'check': 'check a config before it is run: keys, values, weights, data, bank, GPU, disk space',
     'test': 'test a config: the host and TPA in one pass',
     'build-bank': 'build a prototype bank without testing, or add images to one',
+    'bank': 'show what is in a bank: anchors, agreement of its halves, classes that are alike',
     'segment': 'segment images and videos with your own classes',
     'webapp': 'open the local web demo',
     'reproduce': "run the paper's experiments and report them",

@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> None:
     from tpa_mmseg.core import PrototypeBank
     from tpa_mmseg.core.bank_file import check_fingerprint
     from tpa_mmseg.datasets import PoolOptions, build_pool
-    from tpa_mmseg.engine.bank_builder import build_bank, save_on_main
+    from tpa_mmseg.engine.bank_builder import build_bank, diagnose, save_on_main
     from tpa_mmseg.engine.config import checked_config, parse_options, require_data, start_runner
     from tpa_mmseg.engine.distributed import unwrap
     from tpa_mmseg.engine.readiness import report_readiness
@@ -110,13 +110,18 @@ def run(args: argparse.Namespace) -> None:
         fresh = pool.without(base.pool)
         print_log(f'{len(fresh)} of {len(pool)} images are new to the bank.', 'current')
         pool = fresh
-    bank = build_bank(model, pool, cfg.test_dataloader.get('num_workers', 0))
+    workers = cfg.test_dataloader.get('num_workers', 0)
+    bank = build_bank(model, pool, workers)
+    if base is None and (model.host.images_are_independent or model.fusion.consistent):
+        bank.diagnosis = diagnose(model, pool, {'bank': (bank, model.fusion)}, workers)['bank']
     if base is not None:
+        if base.diagnosis is not None:
+            print_log('Whether labels follow the image is not known of a bank that was extended.', 'current')
         base.fingerprint.pop('pool', None)
         base.merge(bank)
         bank = base
     save_on_main(bank, Path(args.out))
-    print_log(describe_bank(bank.coverage(), model.dataset_meta['classes']), 'current')
+    print_log(describe_bank(bank, model.dataset_meta['classes']), 'current')
     for text in bank_caveats(bank.coverage(), bank.rule):
         print_log(text, 'current', logging.WARNING)
     print_log(f'The bank is in {args.out}.', 'current')

@@ -59,6 +59,12 @@ def parse_args(argv: Sequence[str] | None, prog: str | None) -> argparse.Namespa
     parser.add_argument('--lambda', type=float, dest='lambda_', help='weight of TPA (default: 5)')
     parser.add_argument('--k', type=float, help='confidence of anchors, as a multiple of chance (default: 2)')
     parser.add_argument(
+        '--consistent',
+        action='store_true',
+        default=None,
+        help="ours, not the paper's: look at the pool again, and add a second lookup if labels do not follow the image",
+    )
+    parser.add_argument(
         '--frame-stride', type=int, default=1, metavar='N', help='process every N-th video frame (default: 1)'
     )
     parser.add_argument('--device', help='torch device, e.g. cuda:1 (default: CUDA if available)')
@@ -78,6 +84,8 @@ def parse_args(argv: Sequence[str] | None, prog: str | None) -> argparse.Namespa
         parser.error('--save-bank is not needed with --shards: the bank is in the output folder')
     if args.no_tpa and (args.pool or args.bank or args.save_bank):
         parser.error('--no-tpa cannot be combined with --pool, --bank or --save-bank')
+    if args.consistent and args.shards:
+        parser.error('--consistent cannot be used with --shards: shards do not look at the pool a second time')
     if args.pool_size < 0:
         parser.error(f'--pool-size must be at least 0, got {args.pool_size}')
     return args
@@ -99,6 +107,7 @@ def run(args: argparse.Namespace) -> None:
         alpha=args.alpha,
         lambda_=args.lambda_,
         k=args.k,
+        consistent=args.consistent,
         device=args.device,
     )
     if args.shards is None:

@@ -385,3 +385,32 @@ def test_config_with_fixed_classes_needs_none() -> None:
     assert len(result.classes) == segmenter._loaded.host.num_classes and 'cloud' in result.classes
     with pytest.raises(TPAError, match='has fixed classes'):
         Segmenter(['cat', 'dog'], host=FCN)
+
+
+def test_consistent_tpa_looks_at_the_pool_again_without_the_models():
+    images = [painted(number) for number in range(6)]
+    segmenter = tiny_segmenter()
+    paper = segmenter.segment(images)
+    passes = []
+    segmenter._loaded.encoder.register_forward_pre_hook(lambda *_: passes.append(1))
+    consistent = segmenter.segment(images, consistent=True)
+    found = segmenter.bank.diagnosis
+    assert not passes
+    assert found.points > 0 and found.describe() in segmenter.describe_bank()
+    same = all(np.array_equal(one.labels, other.labels) for one, other in zip(paper, consistent, strict=True))
+    assert same == (found.beta2 == 0)
+    again = segmenter.segment(images)
+    assert all(np.array_equal(one.labels, other.labels) for one, other in zip(paper, again, strict=True))
+
+
+def test_consistent_tpa_needs_the_images_of_the_bank_or_its_diagnosis(tmp_path):
+    images, file = [painted(number) for number in range(4)], tmp_path / 'bank.safetensors'
+    first = tiny_segmenter(consistent=True)
+    expected = first.segment(images)
+    first.save_bank(file)
+    second = first.with_classes('cat, dog, tree')
+    second.load_bank(file)
+    for one, other in zip(expected, second.segment(images), strict=True):
+        np.testing.assert_array_equal(one.labels, other.labels)
+    with pytest.raises(TPAError, match='looks at the pool again'):
+        second.segment(images, alpha=0.1)

@@ -142,3 +142,24 @@ def test_constants_are_options_with_limits():
     assert Fusion(consistent=dict(eta=0.7)).consistency.eta == 0.7
     with pytest.raises(ValueError, match='gate must be'):
         Fusion(consistent=dict(gate=2))
+
+
+def test_a_feature_at_the_center_itself_adds_nothing_large():
+    bank = bank_of(uncovered=None)
+    term = SecondTerm(bank.centered_prototypes(), 3.0, 0.0)
+    phi = 100 * term.prototypes.center.float()[:, None, None].expand(DIM, 4, 4)
+    bank.sums, bank.half_sums = 100 * bank.sums, 100 * bank.half_sums
+    evidence = Evidence(QueryScores(random_scores(CLASSES, (4, 4)), (12, 12)), {ENCODER: phi}, 'flat.jpg')
+    adapter = Adapter(bank.prototypes(), Fusion(), second=SecondTerm(bank.centered_prototypes(), 3.0, 0.0))
+    added = torch.zeros(CLASSES, 12, 12)
+    adapter.fuse(evidence).second.add_to(added, 0)
+    assert added.abs().max() < 3
+
+
+def test_parts_of_the_rule_can_be_left_out():
+    bank, evidence = bank_of(uncovered=None), evidence_of(SHAPES['square'])
+    assert torch.equal(bank.centered_prototypes(around_center=False).center, torch.zeros(DIM).double())
+    fusion = Fusion(consistent=dict(beta2=8.0, gate=0.0))
+    bank.diagnosis = Diagnosis(0.3, 0.9, 0.8, 4.0, 8.0, 100, measured_with(fusion))
+    lookup = Adapter(bank.prototypes(), fusion, second=bank.second_term(fusion)).fuse(evidence).second
+    assert lookup.opened.all() and lookup.term.beta2 == 8

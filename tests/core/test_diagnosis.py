@@ -188,3 +188,10 @@ def test_a_bank_of_one_class_or_none_changes_nothing():
 def test_an_image_of_one_patch_says_nothing():
     found = diagnose([image(0, grid=(1, 1))], *halves_of([image(number) for number in range(4)]))
     assert found.points == 0 and found.beta2 == 0 and 'not known' in found.describe()
+
+
+def test_the_sentence_tells_a_small_pool_from_labels_that_follow():
+    made_with = {'eta': 0.85}
+    assert 'a larger pool' in Diagnosis(0.3, 0.9, 0.0, 4.0, 0.0, 9, made_with).describe()
+    assert 'a larger weight' in Diagnosis(0.3, 0.9, 0.9, 4.0, 2.0, 9, made_with).describe()
+    assert 'fixed weight fits' in Diagnosis(0.8, 0.9, 0.0, 4.0, 0.0, 9, made_with).describe()

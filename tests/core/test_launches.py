@@ -20,6 +20,7 @@ from tpa_mmseg.core import (
     UpsampledNorm,
     decide,
 )
+from tpa_mmseg.core.centered import CenteredPrototypes, SecondTerm
 from tpa_mmseg.hosts.windows import Sliding, StitchedWindows
 
 
@@ -112,6 +113,20 @@ def test_every_rule_and_coverage_is_decided_without_a_wait(rule, covered):
             Evidence(image.scores(), {ENCODER: image.phi}), [Adapter(image.prototypes)], torch.uint8
         )
         assert own.device.type == 'cuda' and own.shape == adapted.shape == VOC21.size and own.dtype == torch.uint8
+
+
+@pytest.mark.parametrize('rule', [DecisionRule(), DecisionRule(prob_thd=0.2, area_thd=0.1)])
+@pytest.mark.parametrize('covered', [5, 21])
+def test_the_second_lookup_of_consistent_tpa_is_added_without_a_wait(rule, covered):
+    with fake_gpu():
+        image = Image(VOC21._replace(rule=rule), covered)
+        around = image.prototypes.vectors[0], image.prototypes.vectors[:, 0]
+        centered = CenteredPrototypes(
+            image.prototypes.vectors, image.prototypes.covered, *around, tuple(range(covered))
+        )
+        adapter = Adapter(image.prototypes, second=SecondTerm(centered, 3.0, 0.005))
+        own, (adapted,) = decide(Evidence(image.scores(), {ENCODER: image.phi}), [adapter], torch.uint8)
+        assert own.device.type == 'cuda' and own.shape == adapted.shape == VOC21.size
 
 
 @pytest.mark.parametrize('rule', [AnchorRule(k_min_scope='pool'), AnchorRule(per='patch')])

@@ -52,6 +52,9 @@ def assert_like_one_rank(world, work_dir):
     assert torch.equal(one.counts, many.counts)
     assert one.images == many.images and one.pool == many.pool and one.fingerprint == many.fingerprint
     torch.testing.assert_close(many.sums, one.sums, rtol=1e-6, atol=1e-6)
+    assert many.diagnosis.points == one.diagnosis.points > 0
+    for name in ('kappa_0', 'kappa_inf', 'rho', 'unit', 'beta2'):
+        assert getattr(many.diagnosis, name) == pytest.approx(getattr(one.diagnosis, name), abs=1e-9), name
     alone, together = results(world / 'ranks1'), results(work_dir)
     for part in ('host', 'tpa', 'gain', 'per_class'):
         assert alone[part] == together[part]

@@ -90,7 +90,8 @@ def _variant(run: Run, variant: Setting, base: float, gain: float | None) -> Var
         )
         for place, name in enumerate(CLASSES)
     )
-    bank = BankInfo(100, len(CLASSES) - 1, len(CLASSES), 5000, 4096)
+    told = {'kappa_0': 0.4, 'kappa_inf': 0.8, 'rho': 0.9, 'unit': 5.0, 'beta2': 4.0} if variant.fusion else {}
+    bank = BankInfo(100, len(CLASSES) - 1, len(CLASSES), 5000, 4096, diagnosis=told)
     return VariantResult(
         variant.key, value, Scores(72.0, round(base + gain, 2), 61.0), Scores(2.0, gain, 1.0), classes, bank
     )

@@ -22,6 +22,7 @@ COUNTS = {
     'bank-size': 8,
     'repetition': 8,
     'overlap': 3,
+    'consistency': 88,
     'cost': 24,
     'pictures': 20,
     'anchors': 8,

@@ -21,11 +21,12 @@ PARTS = {
     'main': {'hosts': ('naclip',), 'backbones': ('mini-b8',)},
     'composition': {'backbones': ('mini-b8',)},
     'repetition': {'benchmarks': ('miniature',)},
+    'consistency': {'hosts': ('naclip',), 'backbones': ('mini-b8',), 'benchmarks': ('miniature',)},
     'cost': {'backbones': ('mini-b8',)},
     'pictures': {'hosts': ('naclip',)},
     'bank-size': {'benchmarks': ('miniature',)},
 }
-FIGURES = ('classes', 'k', 'sensitivity', 'bank-size', 'repetition', 'overlap', 'cost')
+FIGURES = ('classes', 'k', 'sensitivity', 'bank-size', 'repetition', 'overlap', 'consistency', 'cost')
 
 
 @pytest.fixture(scope='module')

@@ -256,3 +256,21 @@ def test_options_that_cannot_be_parsed_are_named(world, capfd):
 
 def test_a_missing_config_is_named(tmp_path, capfd):
     assert 'nothing.py' in fails(capfd, 'test', tmp_path / 'nothing.py')
+
+
+def test_a_bank_is_inspected_and_an_extended_one_is_not_diagnosed(world, tmp_path, capfd):
+    bank = world / 'first' / 'bank.safetensors'
+    assert results(world / 'first')['bank']['diagnosis']['kappa_inf'] > 0
+    run_in_process('bank', 'inspect', bank, '--out', tmp_path / 'alike.png')
+    said = capfd.readouterr().out
+    for text in ('Agreement of halves', 'Classes most alike', 'ladybug', 'kappa_0', 'Labels ', 'encoder: '):
+        assert text in said
+    pixels = np.asarray(Image.open(tmp_path / 'alike.png'))
+    assert pixels.ndim == 3 and pixels.std() > 10
+    common = (world / 'config.py', '--work-dir', tmp_path / 'work')
+    run_in_process('build_bank', *common, '--out', tmp_path / 'more', '--extend', bank, '--pool-size', 7)
+    assert PrototypeBank.load(tmp_path / 'more').diagnosis is None
+    capfd.readouterr()
+    run_in_process('bank', 'inspect', tmp_path / 'more')
+    assert 'was not measured' in capfd.readouterr().out
+    assert 'is not a readable prototype bank' in fails(capfd, 'bank', 'inspect', world / 'config.py')

@@ -19,8 +19,9 @@ from torch import Tensor
 
 from ..clip.names import Classes
 from ..console import track
-from ..core import Adapter, EvidenceCache, Fusion, PrototypeBank, anchor_map, decide
+from ..core import ENCODER, Adapter, EvidenceCache, Fusion, PrototypeBank, anchor_map, decide
 from ..core.bank_file import check_fingerprint
+from ..core.diagnosis import ConsistencySums, Diagnosis, measured_with
 from ..datasets.pool import DEFAULT_SIZE, PoolOptions
 from ..errors import TPAError
 from ..evaluation import bank_caveats, describe_bank
@@ -67,6 +68,8 @@ class Segmenter:
         alpha: Share of the host in the fusion. Default: that of the config, 0.5.
         lambda_: Weight of the cosines beside log-probabilities. Default: that of the config, 5.
         k: A pixel is an anchor if its class is more than ``k`` times as probable as by chance. Default: 2.
+        consistent: Ours, not the paper's: look at the pool a second time, and if labels do not follow the image, add
+            a second lookup (docs/method.md). Default: as in the config, False.
         pool_size: Most images that :meth:`segment` builds the bank from, drawn with a fixed seed; None for all.
         cache_bytes: Bytes of evidence to keep, so that images do not go through the models again. The first images
             are kept; evidence of the last image stays in any case.
@@ -93,12 +96,13 @@ class Segmenter:
         alpha: float | None = None,
         lambda_: float | None = None,
         k: float | None = None,
+        consistent: bool | None = None,
         pool_size: int | None = DEFAULT_SIZE,
         cache_bytes: int = 1 << 30,
         device: str | None = None,
         progress: bool = True,
     ) -> None:
-        self._given = alpha, lambda_, k
+        self._given = alpha, lambda_, k, consistent
         self.pool_size, self.cache_bytes, self.progress = pool_size, cache_bytes, progress
         self._options = SegmenterOptions(classes, host, backbone, background, threshold, tpa, device)
         self._start(load_model(self._options))
@@ -108,9 +112,9 @@ class Segmenter:
     def _start(self, loaded: LoadedModel) -> None:
         self._loaded = loaded
         self.classes, self.palette, self.description = loaded.classes, loaded.palette, loaded.description
-        alpha, lambda_, self.k = self._given
+        alpha, lambda_, self.k, consistent = self._given
         self.fusion = Fusion() if loaded.encoder is None else loaded.model.fusion
-        self.fusion = self._fusion(alpha, lambda_)
+        self.fusion = self._fusion(alpha, lambda_, consistent)
         self.clear_cache()
         self.reset_bank()
         print_log(f'Model: {self.description}.', 'current')
@@ -126,7 +130,12 @@ class Segmenter:
     # Images in, segmentations out
 
     def segment(
-        self, images: Images, alpha: float | None = None, lambda_: float | None = None, k: float | None = None
+        self,
+        images: Images,
+        alpha: float | None = None,
+        lambda_: float | None = None,
+        k: float | None = None,
+        consistent: bool | None = None,
     ) -> Segmentation | Segmentations:
         """Segment images. If the bank is empty, it is built from at most :attr:`pool_size` of them first.
 
@@ -135,24 +144,29 @@ class Segmenter:
 
         Args:
             images: Paths, folders, Pillow images, RGB arrays (H, W, 3), tensors (3, H, W), batches, or lists of them.
-            alpha, lambda_, k: Other settings for this call.
+            alpha, lambda_, k, consistent: Other settings for this call.
 
         Returns:
             A :class:`Segmentation` for a single image, :class:`Segmentations` for a list, a batch or a folder.
         """
-        self._fusion(alpha, lambda_)  # a wrong value is an error before anything runs
+        self._fusion(alpha, lambda_, consistent)  # a wrong value is an error before anything runs
         found = list_images(images)
         if self._bank is not None and not self._bank.images:
             self._add_to_bank(found, self.pool_size)
-        setting = self._setting(alpha, lambda_, k)
+        setting = self._setting(alpha, lambda_, k, consistent)
         results = Segmentations(self._each(found, 'Segmenting', partial(self._segment, setting=setting)), found.skipped)
         return results[0] if found.single else results
 
     def segment_one(
-        self, image: Images, alpha: float | None = None, lambda_: float | None = None, k: float | None = None
+        self,
+        image: Images,
+        alpha: float | None = None,
+        lambda_: float | None = None,
+        k: float | None = None,
+        consistent: bool | None = None,
     ) -> Segmentation:
         """Segment a single image with the bank as it is. Args: as for :meth:`segment`."""
-        return self._segment(_single(image), self._setting(alpha, lambda_, k))
+        return self._segment(_single(image), self._setting(alpha, lambda_, k, consistent))
 
     def stream(self, images: Images, update_bank: bool = False) -> Iterator[Segmentation]:
         """Segment any number of images one by one. None of them is kept.
@@ -197,20 +211,40 @@ class Segmenter:
         shown = self.classes, self.palette, labels, host_labels
         return Segmentation(image, *shown, setting.settings, setting.coverage, self.description)
 
-    def _setting(self, alpha: float | None = None, lambda_: float | None = None, k: float | None = None) -> _Setting:
-        fusion = self._fusion(alpha, lambda_)
+    def _setting(
+        self,
+        alpha: float | None = None,
+        lambda_: float | None = None,
+        k: float | None = None,
+        consistent: bool | None = None,
+    ) -> _Setting:
+        fusion = self._fusion(alpha, lambda_, consistent)
         if self._bank is None:
             return _Setting()
         bank = self.bank_with(k)
+        if fusion.consistent and (bank.diagnosis is None or bank.diagnosis.made_with != measured_with(fusion)):
+            bank.diagnosis = self._diagnose(bank, fusion)
         found = bank.coverage()
         return _Setting(
-            (Adapter(bank.prototypes(), fusion),),
+            (Adapter(bank.prototypes(), fusion, second=bank.second_term(fusion)),),
             TPASettings(fusion.alpha, fusion.lambda_, bank.rule.k, bank.images),
             tuple(map(ClassCoverage, self.classes, found.anchors, found.covered)),
         )
 
-    def _fusion(self, alpha: float | None, lambda_: float | None) -> Fusion:
-        given = {'alpha': alpha, 'lambda_': lambda_}
+    def _diagnose(self, bank: PrototypeBank, fusion: Fusion) -> Diagnosis:
+        """Look at the pool again; images in the cache need no model."""
+        if self._pool is None:
+            raise TPAError(
+                'Consistent TPA looks at the pool again, but the images of a bank from a file or a stream are not '
+                'known: build the bank from images, or save one that was built with consistent=True.'
+            )
+        sums = ConsistencySums(bank.prototypes(), bank.centered_prototypes(fusion.consistency.center), fusion)
+        for image in track(self._pool, 'Looking at the pool again', show=self.progress and len(self._pool) > 1):
+            sums.add(self.evidence(image), ENCODER)
+        return sums.diagnosis()
+
+    def _fusion(self, alpha: float | None, lambda_: float | None, consistent: bool | None = None) -> Fusion:
+        given = {'alpha': alpha, 'lambda_': lambda_, 'consistent': consistent}
         try:
             return replace(self.fusion, **{name: value for name, value in given.items() if value is not None})
         except ValueError as error:
@@ -315,7 +349,7 @@ class Segmenter:
 
     def describe_bank(self) -> str:
         """Return one line about the bank: size, coverage, anchors."""
-        return describe_bank(self.bank.coverage(), self.classes)
+        return describe_bank(self.bank, self.classes)
 
     def caveats(self) -> list[str]:
         """Return why TPA can do little with this bank, and what to try; nothing if it is a good one."""

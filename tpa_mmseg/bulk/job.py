@@ -82,7 +82,7 @@ def build_bank(job: BulkJob, parts: Sequence[Part], options: LaunchOptions, file
     if not bank.images:
         raise TPAError(f'None of the images of the pool could be read. The logs in {job.out} have the reasons.')
     bank.save(file)
-    print(describe_bank(bank.coverage(), bank.fingerprint['classes']), flush=True)
+    print(describe_bank(bank, bank.fingerprint['classes']), flush=True)
     return bank
 
 

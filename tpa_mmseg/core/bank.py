@@ -161,10 +161,10 @@ class PrototypeBank:
         covered = self.covered
         return Prototypes(torch.where(covered[:, None], vectors, 0), covered)
 
-    def centered_prototypes(self) -> CenteredPrototypes:
-        """The directions of the classes around the center of the feature space, for consistent TPA."""
+    def centered_prototypes(self, around_center: bool = True) -> CenteredPrototypes:
+        """The directions of the classes around the center of the feature space (or zero), for consistent TPA."""
         parts = self.sums, self.counts, self.half_sums, self.half_counts
-        return CenteredPrototypes.of(*parts, self.covered, self.rule.k_min)
+        return CenteredPrototypes.of(*parts, self.covered, self.rule.k_min, around_center)
 
     def second_term(self, fusion: Fusion) -> SecondTerm | None:
         """What consistent TPA adds to the lookup; None if it is off or if the labels follow the image anyway."""
@@ -177,7 +177,8 @@ class PrototypeBank:
             )
         if self.diagnosis.beta2 == 0:
             return None
-        return SecondTerm(self.centered_prototypes(), self.diagnosis.beta2, fusion.consistency.gate)
+        centered = self.centered_prototypes(fusion.consistency.center)
+        return SecondTerm(centered, self.diagnosis.beta2, fusion.consistency.gate)
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the bank as safetensors; the file is either complete or not there."""

@@ -14,6 +14,8 @@ from .bilinear import Resized
 from .norm import UpsampledNorm
 
 _EPS = 1e-12
+# Share of a squared norm that float32 may lose when the center is subtracted.
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -21,11 +23,14 @@ class Consistency:
     """Constants of consistent TPA. They were fixed on photographs (docs/method.md).
 
     Args:
-        gate: A class is open in an image if the host gives it more than this share of the pixels.
+        gate: A class is open in an image if the host gives it more than this share of the pixels; 0 opens all classes.
         eta: Labels are consistent enough at this share of the highest consistency seen.
         most: Largest weight of the second lookup, in units of the host's own spread.
         neighbors: How many of the most similar points of an image a point is compared with.
         distance: How far away they must be, in image coordinates from 0 to 1.
+        center: Look up around the center of the feature space, not around zero.
+        cap: Let the weight be no larger than the agreement of the bank's halves allows.
+        beta2: A fixed weight instead of the one that follows from the pool.
     """
 
     gate: Share = 0.005
@@ -33,9 +38,17 @@ class Consistency:
     most: NotNegative = 1.6
     neighbors: AtLeastOne = 5
     distance: Share = 0.12
+    center: bool = True
+    cap: bool = True
+    beta2: NotNegative | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
+
+
+def open_classes(counts: Tensor, pixels: int, gate: float) -> Tensor:
+    """(C,) bool. Args: counts: (C,) pixels that the host gives each class; pixels of the image; gate: least share."""
+    return counts > gate * pixels if gate > 0 else torch.ones_like(counts, dtype=torch.bool)
 
 
 @dataclass(frozen=True)
@@ -58,7 +71,14 @@ class CenteredPrototypes:
 
     @classmethod
     def of(
-        cls, sums: Tensor, counts: Tensor, half_sums: Tensor, half_counts: Tensor, covered: Tensor, k_min: int
+        cls,
+        sums: Tensor,
+        counts: Tensor,
+        half_sums: Tensor,
+        half_counts: Tensor,
+        covered: Tensor,
+        k_min: int,
+        around_center: bool = True,
     ) -> CenteredPrototypes:
         """From a bank and one half of it.
 
@@ -68,10 +88,11 @@ class CenteredPrototypes:
             half_sums, half_counts: The same of one half of the images.
             covered: (C,) bool.
             k_min: Fewer anchors in a half say nothing about a class.
+            around_center: False looks up around zero.
         """
         means = _means(sums, counts)
         weights = counts.double().sqrt() * covered
-        center = (weights @ means) / weights.sum().clamp(min=1)
+        center = (weights @ means) / weights.sum().clamp(min=1) * around_center
         vectors = F.normalize(means - center, dim=1) * covered[:, None]
         first, second = _means(half_sums, half_counts), _means(sums - half_sums, counts - half_counts)
         enough = covered & (torch.minimum(half_counts, counts - half_counts) >= max(1, k_min))
@@ -147,26 +168,39 @@ class CenteredLookup:
         products = products.unflatten(1, phi.shape[1:])
         self.products, self.along_center = (Resized(part, norm.size) for part in (products[:-1], products[-1:]))
         pixels = norm.size[0] * norm.size[1]
-        self.opened = (counts > term.gate * pixels).index_select(0, self.index)[:, None, None].float()
+        self.opened = open_classes(counts, pixels, term.gate).index_select(0, self.index)
+        # A GPU is not asked which classes are open; on a CPU there is nothing to add to the others.
+        self._chosen = self.opened.nonzero()[:, 0] if phi.device.type == 'cpu' else None
         self._lowest: dict[tuple[int, int], Tensor] = {}
 
     def add_to(self, log: Tensor, top: int, first: int = 0) -> None:
         """Adds the weighted cosines to a band. Args: as for :meth:`Lookup.add_to`."""
         start, stop = (bisect_left(self.classes, label) for label in (first, first + len(log)))
-        if start == stop:
+        chosen = self._chosen
+        if chosen is not None:
+            chosen = chosen[(chosen >= start) & (chosen < stop)]
+        if start == stop or (chosen is not None and not len(chosen)):
             return
         bottom = top + log.shape[1]
         everything = stop - start == len(self.classes)
         found = (self.products if everything else self.products.channels(start, stop)).rows(top, bottom)
-        found = found - (found.amin(0) if everything else self._lowest_of(top, bottom, len(log)))
-        found.mul_(self.opened[start:stop])
-        squared = self.norm.squared(top, bottom).float().sub_(self.along_center.rows(top, bottom)[0], alpha=2)
-        scale = self.term.beta2 / squared.clamp_(min=_EPS**2).sqrt_()
-        if stop - start == len(log):
-            log.addcmul_(found, scale)
+        scale = self._scale(top, bottom)
+        if chosen is not None and len(chosen) == len(log) == len(self.classes):
+            log.addcmul_(found, scale)  # no class is closed
+            return
+        lowest = found.amin(0) if everything else self._lowest_of(top, bottom, len(log))
+        if chosen is None:
+            index, found = self.index[start:stop], (found - lowest).mul_(self.opened[start:stop, None, None])
         else:
-            index = self.index[start:stop]
-            log.index_add_(0, index - first if first else index, found.mul_(scale))
+            index, found = self.index[chosen], found.index_select(0, chosen - start).sub_(lowest)
+        log.index_add_(0, index - first if first else index, found.mul_(scale))
+
+    def _scale(self, top: int, bottom: int) -> Tensor:
+        """(rows, W) what turns products into weighted cosines."""
+        own = self.norm.squared(top, bottom).float()
+        squared = own.sub(self.along_center.rows(top, bottom)[0], alpha=2)
+        # Of a feature at the center itself only the rounding would be left, which says nothing.
+        return self.term.beta2 / torch.maximum(squared, own.mul_(_ROUNDING).clamp_(min=_EPS**2)).sqrt_()
 
     def _lowest_of(self, top: int, bottom: int, most: int) -> Tensor:
         """(rows, W) lowest product of any covered class, where the classes are read in parts of ``most``."""

@@ -15,12 +15,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .anchors import patch_probabilities
-from .centered import CenteredPrototypes, Consistency
+from .centered import CenteredPrototypes, Consistency, open_classes
 from .evidence import Evidence
 from .fusion import Fusion, Prototypes
 
 #: The weights at which consistency is measured: 0, then half octaves from 0.25 to 64.
 WEIGHTS = (0.0, *(0.25 * 2 ** (step / 2) for step in range(17)))
+# Share of the largest weight below which the cap leaves nothing worth adding.
+_TOO_LITTLE = 0.05
 # Bytes of one block of similarities between the points of an image.
 _BLOCK_BYTES = 32 << 20
 
@@ -69,8 +71,8 @@ class ConsistencySums:
         near, valid = self._neighbors(phi, grid, known)
         known = known & valid.any(1)
         second = self.centered.cosines(phi)
-        share = evidence.class_counts() / (evidence.scores.size[0] * evidence.scores.size[1])
-        opened = self.centered.covered & (share > self.constants.gate)
+        pixels = evidence.scores.size[0] * evidence.scores.size[1]
+        opened = self.centered.covered & open_classes(evidence.class_counts(), pixels, self.constants.gate)
         second = gated(second, self.centered.covered, opened)
         fused = log + self.fusion.beta * self._first(phi)
         fields = [(fused + weight * second).argmax(0) for weight in WEIGHTS]
@@ -114,7 +116,7 @@ class ConsistencySums:
 
 def measured_with(fusion: Fusion) -> dict:
     """What a diagnosis depends on besides the bank."""
-    return {'beta': fusion.beta, 'center': fusion.center, **asdict(fusion.consistency)}
+    return {'beta': fusion.beta, 'centered_cosines': fusion.center, **asdict(fusion.consistency)}
 
 
 def _chance(field: Tensor, known: Tensor, num_classes: int) -> Tensor:
@@ -150,7 +152,8 @@ class Diagnosis:
     def __post_init__(self) -> None:
         # It may come from a file.
         for name, value in vars(self).items():
-            if not (isinstance(value, dict) if name == 'made_with' else _is_number(value)):
+            known = isinstance(value, dict) if name == 'made_with' else _is_number(value)
+            if not known or (name == 'made_with' and not all(map(_is_setting, value.values()))):
                 raise ValueError(f'{name} of the diagnosis is {value!r}')
 
     def as_dict(self) -> dict:
@@ -165,12 +168,16 @@ class Diagnosis:
         """Returns one sentence for people."""
         if self.points == 0:
             return 'Whether labels follow the image is not known: no point of the pool has anything to compare with.'
-        if self.beta2 == 0:
+        if self.share >= self.made_with.get('eta', Consistency().eta):
             return f"Labels follow the image ({self.share:.2f} of 1): TPA's fixed weight fits."
-        return (
-            f'Labels do not follow the image ({self.share:.2f} of 1): a larger weight may help; '
-            'see "Consistent TPA" in docs/method.md.'
-        )
+        told = f'Labels do not follow the image ({self.share:.2f} of 1)'
+        if self.rho**2 < _TOO_LITTLE:
+            return f'{told}, but halves of the pool disagree: a larger pool may help.'
+        return f'{told}: a larger weight may help; see "Consistent TPA" in docs/method.md.'
+
+
+def _is_setting(value: object) -> bool:
+    return value is None or _is_number(value)
 
 
 def _is_number(value: object) -> bool:
@@ -187,13 +194,16 @@ def _diagnose(values: Tensor, rho: float, constants: Consistency, made_with: dic
     within = [value for weight, value in zip(WEIGHTS, kappa, strict=False) if weight <= constants.most * unit]
     highest = max(*within, kappa[-1])
     needed = _first_weight(kappa[:-1], constants.eta * highest, constants.most * unit)
-    beta2 = min(needed, constants.most * rho**2 * unit)
+    beta2 = min(needed, constants.most * rho**2 * unit) if constants.cap else needed
+    if constants.beta2 is not None:
+        beta2 = constants.beta2
     return Diagnosis(kappa[0], highest, rho, unit, beta2, int(points), made_with)
 
 
 def _first_weight(kappa: list[float], target: float, most: float) -> float:
     """The smallest weight, between those measured by linear interpolation, whose labels are consistent enough."""
-    if kappa[0] >= target:
+    # Where not even the prototypes are consistent there is nothing to strive for.
+    if target <= 0 or kappa[0] >= target:
         return 0.0
     for low, high, before, after in zip(WEIGHTS, WEIGHTS[1:], kappa, kappa[1:], strict=False):
         if after >= target:

@@ -12,7 +12,7 @@ from mmengine.logging import print_log
 from torch.utils.data import DataLoader
 
 from ..console import track
-from ..core import ENCODER, AnchorRule, Evidence, PrototypeBank
+from ..core import ENCODER, AnchorRule, Evidence, Fusion, PrototypeBank
 from ..core.bank_file import TENSORS, as_json
 from ..core.diagnosis import ConsistencySums, Diagnosis
 from ..datasets import Pool
@@ -94,24 +94,36 @@ def build_bank(model: TPASegmentor, pool: Pool, workers: int = 0, batch_size: in
     return build_banks(model, pool, {'bank': BankSpec(model.anchor_rule)}, workers, batch_size)['bank']
 
 
-def diagnose(model: TPASegmentor, pool: Pool, bank: PrototypeBank, workers: int = 0, batch_size: int = 1) -> Diagnosis:
+def diagnose(
+    model: TPASegmentor,
+    pool: Pool,
+    wanted: Mapping[str, tuple[PrototypeBank, Fusion]],
+    workers: int = 0,
+    batch_size: int = 1,
+) -> dict[str, Diagnosis]:
     """Look at the pool again: do the labels follow the image? Every rank its share; the same on every rank.
 
     Args:
         model: Host and encoders; what is in its cache does not go through them again.
-        pool: The images of the bank.
-        bank: The whole bank.
+        pool: The images of the banks.
+        wanted: Key -> a whole bank, and what it is used with.
         workers, batch_size: As for :func:`build_banks`.
     """
     device = model.device
-    sums = ConsistencySums(bank.prototypes().to(device), bank.centered_prototypes().to(device), model.fusion)
+    sums = {}
+    for key, (bank, fusion) in wanted.items():
+        centered = bank.centered_prototypes(fusion.consistency.center).to(device)
+        sums[key] = ConsistencySums(bank.prototypes().to(device), centered, fusion)
+    encoders = {bank.encoder for bank, _ in wanted.values()}
 
     def add(name: str, evidence: Evidence) -> None:
-        sums.add(evidence, ENCODER)
+        for key, (bank, _) in wanted.items():
+            sums[key].add(evidence, bank.encoder)
 
-    _visit(model, pool, [ENCODER], add, 'Looking at the pool again', workers, batch_size)
-    dist.all_reduce(sums.values)
-    return sums.diagnosis()
+    _visit(model, pool, encoders, add, 'Looking at the pool again', workers, batch_size)
+    for each in sums.values():
+        dist.all_reduce(each.values)
+    return {key: each.diagnosis() for key, each in sums.items()}
 
 
 def _visit(

@@ -52,9 +52,7 @@ class PrototypeBankHook(Hook):
             self._find_or_build(runner, model)
         # The test starts alike, whether the bank was built just now or found.
         model.host.reset()
-        print_log(describe_bank(model.bank.coverage(), model.dataset_meta['classes']), 'current')
-        if model.bank.diagnosis is not None:
-            print_log(model.bank.diagnosis.describe(), 'current')
+        print_log(describe_bank(model.bank, model.dataset_meta['classes']), 'current')
 
     def _find_or_build(self, runner: Runner, model: TPASegmentor) -> None:
         pool = build_pool(runner.cfg.test_dataloader.dataset, self.pool)
@@ -67,7 +65,7 @@ class PrototypeBankHook(Hook):
         # Hosts that adapt to a batch would have to do so again.
         wanted = model.fusion.consistent or (self.diagnose and independent)
         if not known and wanted:
-            bank.diagnosis = diagnose(model, pool, bank, *how)
+            bank.diagnosis = diagnose(model, pool, {'bank': (bank, model.fusion)}, *how)['bank']
         if found is None or (wanted and not known):
             save_on_main(bank, path)
         model.set_bank(bank, path)

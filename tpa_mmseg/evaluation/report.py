@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..core import Coverage, PrototypeBank
+from ..core import PrototypeBank
 from ..errors import printable
 from .counts import SCORES, ClassScores
 
@@ -52,12 +52,14 @@ def with_bank(report: dict, bank: PrototypeBank | None, file: Path | None = None
         'classes_covered': sum(coverage.covered),
         'num_classes': len(coverage.covered),
         'anchors': sum(coverage.anchors),
+        'diagnosis': None if bank.diagnosis is None else bank.diagnosis.as_dict(),
     }
     return {**report, 'per_class': per_class, 'bank': summary}
 
 
-def describe_bank(coverage: Coverage, names: Sequence[str]) -> str:
-    """Describes a bank in one line: size, coverage, anchors."""
+def describe_bank(bank: PrototypeBank, names: Sequence[str]) -> str:
+    """Describes a bank in one line: size, coverage, anchors; and whether labels follow the image, where it is known."""
+    coverage = bank.coverage()
     text = (
         f'Bank of {coverage.images} images: {sum(coverage.covered)} of {len(names)} classes covered, '
         f'{sum(coverage.anchors)} anchors'
@@ -70,7 +72,8 @@ def describe_bank(coverage: Coverage, names: Sequence[str]) -> str:
     if present:
         low, high = min(present), max(present)
         text += f'; fewest {low[0]} ({low[1]}), most {high[0]} ({high[1]})'
-    return printable(f'{text}.')
+    follows = '' if bank.diagnosis is None else f' {bank.diagnosis.describe()}'
+    return printable(f'{text}.{follows}')
 
 
 def _known(value: float) -> float | None:

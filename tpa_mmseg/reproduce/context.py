@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ from torch.utils.data import DataLoader, Dataset, Subset
 from ..core import ENCODER, Adapter, AnchorRule, Fusion, PrototypeBank
 from ..core.bank_file import as_json
 from ..datasets import Pool, PoolOptions, build_pool
-from ..engine.bank_builder import BankSpec, build_banks, find_bank, save_on_main
+from ..engine.bank_builder import BankSpec, build_banks, diagnose, find_bank, save_on_main
 from ..engine.config import load_config
 from ..engine.provenance import provenance
 from ..errors import TPAError
@@ -116,21 +117,33 @@ class RunContext:
             banks = build_banks(self.model, pool, specs, self.num_workers)
             for key, bank in banks.items():
                 save_on_main(bank, paths[key])
-        self._banks = banks
+        self._banks = self._diagnosed(banks, pool)
         self.model.host.reset()
+        return banks
+
+    def _diagnosed(self, banks: Mapping[str, PrototypeBank], pool: Pool) -> dict[str, PrototypeBank]:
+        """The banks, with a diagnosis of their own for the variants of consistent TPA."""
+        fusions = {variant.key: self._fusion(variant) for variant in self.run.settings}
+        wanted = {key: (bank, fusions[key]) for key, bank in banks.items() if fusions[key].consistent}
+        found = diagnose(self.model, pool, wanted, self.cfg.test_dataloader.get('num_workers', 0)) if wanted else {}
+        # Variants share a bank, which has one diagnosis.
+        banks = {key: copy.copy(bank) for key, bank in banks.items()}
+        for key, diagnosis in found.items():
+            banks[key].diagnosis = diagnosis
         return banks
 
     def adapters(self, banks: Mapping[str, PrototypeBank]) -> dict[str, Adapter]:
         """Key of every variant -> its setting of TPA. Args: banks: from :meth:`build_banks`."""
-        return {
-            variant.key: Adapter(
-                banks[variant.key].prototypes().to(self.device) if variant.bank_scope == 'pool' else None,
-                Fusion(**{**self.cfg.model.get('fusion', {}), **variant.fusion}),
-                self._anchors(variant),
-                self.encoder_of(variant),
-            )
-            for variant in self.run.settings
-        }
+        found = {}
+        for variant in self.run.settings:
+            bank, fusion = banks[variant.key] if variant.bank_scope == 'pool' else None, self._fusion(variant)
+            prototypes = None if bank is None else bank.prototypes().to(self.device)
+            second = None if bank is None else bank.second_term(fusion)
+            found[variant.key] = Adapter(prototypes, fusion, self._anchors(variant), self.encoder_of(variant), second)
+        return found
+
+    def _fusion(self, variant: Setting) -> Fusion:
+        return Fusion(**{**self.cfg.model.get('fusion', {}), **variant.fusion})
 
     def _anchors(self, variant: Setting) -> AnchorRule:
         return AnchorRule(**{**self.cfg.model.get('anchors', {}), **variant.anchors})

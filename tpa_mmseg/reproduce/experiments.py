@@ -43,6 +43,15 @@ POOL_SHARES = (
 OVERLAPS = tuple(
     Setting(key, f'{key.capitalize()} label overlap', axis='label overlap, %') for key in ('high', 'random', 'low')
 )
+#: Consistent TPA, and what its parts are good for. Ours, not the paper's.
+CONSISTENCY = (
+    FULL,
+    Setting('consistent', 'Consistent TPA', fusion={'consistent': True}),
+    Setting('around-zero', 'No centering', fusion={'consistent': {'center': False}}),
+    Setting('no-gate', 'No gate', fusion={'consistent': {'gate': 0.0}}),
+    Setting('fixed', 'Fixed weight (beta2 = 8)', fusion={'consistent': {'beta2': 8.0}}),
+    Setting('no-cap', 'No cap by the agreement of halves', fusion={'consistent': {'cap': False}}),
+)
 #: Images that the experiment ``cost`` measures, after others that warm up; pool images that ``anchors`` chooses from.
 COST_WARM_UP, COST_MEASURED, ANCHORS_LOOKED_AT = 3, 30, 20
 #: Classes are counted that are seen in at least so many images of the pool.
@@ -94,6 +103,10 @@ def _extractor(suite: Suite) -> tuple:
     return [suite.ablation], suite.benchmarks, settings
 
 
+def _consistency(suite: Suite) -> tuple:
+    return suite.rows, suite.benchmarks, CONSISTENCY
+
+
 def _cost(suite: Suite) -> tuple:
     return suite.cost, suite.benchmarks, (FULL, COMPONENTS[1])
 
@@ -113,6 +126,7 @@ _SIZES = 'gain and coverage against the share of the test images in the bank'
 _AGAIN = 'how often classes are seen again in a pool, by labels alone'
 _OVERLAP = 'pools that share many or few classes with the test'
 _TIMES = 'time of each step, size of bank and cache'
+_FOLLOWS = "whether labels follow the image, and consistent TPA (ours, not the paper's)"
 _PICTURES = 'what TPA changes in images: most, as usual, and worst'
 _EXPERIMENTS = (
     Experiment('main', 'Main table', _HOSTS, _rows('rows')),
@@ -125,6 +139,7 @@ _EXPERIMENTS = (
     Experiment('bank-size', 'Size of the pool', _SIZES, _growth(*POOL_SHARES)),
     Experiment('repetition', 'Repetition of classes', _AGAIN, _growth(), scored=False),
     Experiment('overlap', 'Label overlap', _OVERLAP, _ablation(*OVERLAPS), lambda count: count - count // 2),
+    Experiment('consistency', 'Consistency', _FOLLOWS, _consistency),
     Experiment('cost', 'Cost', _TIMES, _cost, lambda count: min(COST_MEASURED, count), False),
     Experiment('pictures', 'Pictures', _PICTURES, _pictures, scored=False),
     Experiment('anchors', 'Anchors', 'where anchors are', _anchors, lambda count: min(ANCHORS_LOOKED_AT, count), False),

@@ -170,3 +170,23 @@ def cost(views: Iterable[RunView]) -> pd.DataFrame:
             rows.append({**labels(view.run), 'step': step, **ours.get(step, {}), 'paper': printed.get(step)})
     numbers = ['median', 'low', 'high', 'repeats', 'paper']
     return _frame(rows, ['run', 'host', 'backbone', 'benchmark', 'step'], numbers)
+
+
+def consistency(views: Iterable[RunView]) -> pd.DataFrame:
+    """A row for each run of the experiment ``consistency`` that is done."""
+    rows = []
+    for view in views:
+        full = view.result and view.result.variant('full')
+        if not full:
+            continue
+        name = [labels(view.run)[part] for part in ('host', 'backbone', 'benchmark')]
+        row = dict(zip(('Host', 'Backbone', 'Benchmark'), name, strict=True))
+        row |= {'Host alone': view.result.host.mIoU, 'TPA': full.tpa.mIoU}
+        others = {setting.key: setting.title for setting in view.run.settings if setting.key != 'full'}
+        for key, title in others.items():
+            row[title] = round(view.result.variant(key).tpa.mIoU - full.tpa.mIoU, 2)
+        found = view.result.variant('consistent').bank.diagnosis
+        share = found['kappa_0'] / found['kappa_inf'] if found.get('kappa_inf') else float('nan')
+        row |= {part: round(found.get(part, float('nan')), 3) for part in ('kappa_0', 'kappa_inf', 'rho', 'beta2')}
+        rows.append({**row, 'kappa_0 / kappa_inf': round(share, 3)})
+    return pd.DataFrame(rows)

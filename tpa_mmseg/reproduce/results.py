@@ -89,6 +89,7 @@ class BankInfo:
         anchors: Anchors of all classes.
         bytes: Size of sums and counts.
         dim: Width of the features.
+        diagnosis: ``kappa_0``, ``kappa_inf``, ``rho``, ``unit`` and ``beta2`` of consistent TPA; empty without it.
     """
 
     images: Count
@@ -97,6 +98,7 @@ class BankInfo:
     anchors: Count
     bytes: Count
     dim: Count = 0
+    diagnosis: dict[Text, Value] = field(default_factory=dict)
 
     @property
     def percent_covered(self) -> float:

@@ -128,6 +128,7 @@ def _result(key: str, value: float | None, report: dict, bank: PrototypeBank | N
     info = None
     if bank is not None:
         counts = {name: report['bank'][name] for name in ('images', 'classes_covered', 'num_classes', 'anchors')}
-        info = BankInfo(**counts, bytes=bank.sums.nbytes + bank.counts.nbytes, dim=bank.dim)
+        measured = {name: value for name, value in (report['bank']['diagnosis'] or {}).items() if name != 'made_with'}
+        info = BankInfo(**counts, bytes=bank.sums.nbytes + bank.counts.nbytes, dim=bank.dim, diagnosis=measured)
     classes = tuple(ClassScore(**entry) for entry in report['per_class'])
     return VariantResult(key, value, Scores(**report['tpa']), Scores(**report['gain']), classes, info)

@@ -87,6 +87,8 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
         self.bank_scope = one_of('model.bank_scope', bank_scope, ('pool', 'image'))
         self.anchor_rule = options_of(AnchorRule, anchors, 'model.anchors')
         self.fusion = options_of(Fusion, fusion, 'model.fusion')
+        if self.fusion.consistent and bank_scope == 'image':
+            raise TPAError("model.fusion.consistent needs a pool: set model.bank_scope to 'pool', or leave it out.")
         self.return_scores = return_scores
         self.bank: PrototypeBank | None = None
         self.bank_file = None if bank is None else Path(bank)

@@ -83,6 +83,7 @@ class Page:
         self._strip = gr.Gallery(**_LOOKS['strip'])
         with gr.Row():
             self._sliders = [gr.Slider(**each, min_width=220) for each in _TEXTS['sliders']]
+            self._sliders.append(gr.Checkbox(label=_TEXTS['consistent'], elem_id='consistent', min_width=220))
         self._summary = gr.HTML(elem_id='summary')
         with gr.Row():
             self._changed, self._anchors = gr.Image(**_LOOKS['changed']), gr.Image(**_LOOKS['anchors'])
@@ -119,7 +120,7 @@ class Page:
         names = escape(str(read_classes(classes, background, self._limits)))
         model = f'{_TEXTS["miniature"] * BACKBONES[backbone]}<p>{escape(segmenter.description)}; {names}</p>'
         strip = gr.Gallery([(thumbnail(image), image.name) for image in visit.shown], selected_index=0)
-        settings = segmenter.fusion.alpha, segmenter.fusion.lambda_, segmenter.bank.rule.k
+        settings = segmenter.fusion.alpha, segmenter.fusion.lambda_, segmenter.bank.rule.k, False
         return [model, strip, gr.Files(visible=False), *settings]
 
     def _read(self, uploads: Sequence[tuple[str, str | None]]) -> list[ImageSource]:
@@ -134,20 +135,23 @@ class Page:
         return images
 
     @_told()
-    def _view(self, alpha: float, lambda_: float, k: float, request: gr.Request) -> list:
+    def _view(self, alpha: float, lambda_: float, k: float, consistent: bool, request: gr.Request) -> list:
         visit = self._visit(request)
-        result, segmenter = visit.view(alpha, lambda_, k)
+        result, segmenter = visit.view(alpha, lambda_, k, consistent)
         anchors = segmenter.anchors(result.image, k)
         labels, overlay, areas = files = [visit.file(name) for name in ('labels.png', 'overlay.png', 'areas.json')]
         write_png(labels, result.label_image())
         write_png(overlay, result.legend_overlay())
         write_json(areas, {'model': result.description, 'classes': result.classes, **result.as_dict()})
         pair, text = (result.overlay(host=True), result.overlay()), f'<p>{summary(result)}</p>'
+        diagnosis = segmenter.bank_with(k).diagnosis
+        if diagnosis is not None:
+            text += f'<p>{escape(diagnosis.describe())}</p>'
         return [pair, *pictures(result, anchors), text, class_table(result, anchors), files]
 
     @_told()
-    def _save_all(self, alpha: float, lambda_: float, k: float, request: gr.Request) -> gr.Files:
-        return gr.Files(self._visit(request).save(alpha, lambda_, k), visible=True)
+    def _save_all(self, alpha: float, lambda_: float, k: float, consistent: bool, request: gr.Request) -> gr.Files:
+        return gr.Files(self._visit(request).save(alpha, lambda_, k, consistent), visible=True)
 
     @_told()
     def _choose(self, request: gr.Request, event: gr.SelectData) -> None:

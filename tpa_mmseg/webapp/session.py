@@ -132,7 +132,7 @@ class Visit:
         """Decide the image in view: only the fusion is computed again, and for another ``k`` the bank.
 
         Args:
-            settings: ``alpha``, ``lambda_`` and ``k``.
+            settings: ``alpha``, ``lambda_``, ``k`` and ``consistent``.
         """
         with self._lock:
             segmenter = self._segmenter()

@@ -47,6 +47,16 @@ def gains(section: Section, cells: pd.DataFrame) -> None:
         section.draw(name, f'Gain against {axis.removesuffix(", %")}', marks, zero=True)
 
 
+def follows(section: Section, frame: pd.DataFrame) -> None:
+    """Gain of consistent TPA over the paper's against how consistent its labels are. Args: frame: from frames."""
+    found = frame.rename(columns={'Consistent TPA': 'gain', 'kappa_0 / kappa_inf': 'share', 'Host': 'host'})
+    places = axes('share', 'kappa_0 / kappa_inf', 'gain', "Gain in mIoU over the paper's TPA")
+    tips = [*hover('host'), alt.Tooltip('Benchmark:N'), *hover('gain'), alt.Tooltip('share:Q', format='.2f')]
+    points = alt.Chart(found).mark_point(filled=True, size=70).encode(**places, tooltip=tips)
+    points = points.encode(color=alt.Color('Benchmark:N', title=None, sort=None))
+    section.draw('consistency', 'Gain of consistent TPA where labels follow the image less', points, zero=True)
+
+
 def _grow(
     section: Section, name: str, caption: str, frame: pd.DataFrame, x: tuple[str, str], y: tuple[str, str]
 ) -> None:

@@ -17,7 +17,7 @@ from ..folders import RunView, State
 from ..suite import SUITES, Suite
 from .albums import albums
 from .figures import slug
-from .findings import Runs, class_gains, gains, growth, overlaps, repetitions, times
+from .findings import Runs, class_gains, follows, gains, growth, overlaps, repetitions, times
 from .section import Section
 from .tables import Cell, wide
 
@@ -145,6 +145,17 @@ def _numbers(section: Section, cells: pd.DataFrame) -> None:
         section.notes.append(f"The paper's averages are the means of its cells. It prints others for {others}.")
 
 
+def _consistency(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
+    """A row for each host: the gain of every setting over the paper's TPA, and what the pool said."""
+    frame = frames.consistency(runs['consistency'])
+    if len(frame):
+        section.tabulate(
+            'consistency', f'mIoU of host and TPA, gain of other settings over TPA: {section.about}', frame
+        )
+        follows(section, frame)
+    _numbers(section, cells)
+
+
 def _cost(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
     frame, titles = frames.cost(runs['cost']), WORDS['steps'] | WORDS['sizes']
     rows = []
@@ -194,6 +205,7 @@ _FILL: dict[str, list[Callable[[Section, Runs, pd.DataFrame], None]]] = {
     'bank-size': [_variants, growth],
     'repetition': [repetitions],
     'overlap': [_variants, overlaps],
+    'consistency': [_consistency],
     'cost': [_cost],
     **dict.fromkeys(('pictures', 'anchors'), [_pictures]),
 }
