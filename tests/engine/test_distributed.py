@@ -73,7 +73,7 @@ def test_an_image_that_one_rank_cannot_read_stops_all(tmp_path):
     options = ('--cfg-options', 'custom_hooks.0.pool.size=7')
     done = run_ranks(2, 'test', tmp_path / 'config.py', '--work-dir', tmp_path / 'w', *options)
     assert done.returncode != 0
-    assert '0001.png (truncated or not an image)' in done.stderr
+    assert '0001.png (not one of the formats' in done.stderr
     assert not (tmp_path / 'w' / 'bank.safetensors').exists()
 
 

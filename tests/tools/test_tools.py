@@ -188,11 +188,11 @@ def test_an_image_that_cannot_be_read_is_named(tmp_path, capfd, workers):
     option = f'test_dataloader.num_workers={workers}'
     common = (tmp_path / 'config.py', '--work-dir', tmp_path / 'w', '--cfg-options', option)
     said = fails(capfd, 'test', *common, 'custom_hooks.0.pool.size=7')
-    assert '0003.png (truncated or not an image)' in said
+    assert '0003.png (not one of the formats' in said
     assert not (tmp_path / 'w' / 'bank.safetensors').exists()
     (tmp_path / 'list.txt').write_text('0000\n0001\n', encoding='utf-8')
     files = (f'custom_hooks.0.pool.files={tmp_path / "list.txt"}', 'custom_hooks.0.pool.size=None')
-    assert '0003.png (truncated or not an image)' in fails(capfd, 'test', *common, *files)
+    assert '0003.png (not one of the formats' in fails(capfd, 'test', *common, *files)
 
 
 def test_a_pool_larger_than_the_data_set_is_refused(world, tmp_path, capfd):
