@@ -203,8 +203,8 @@ def test_a_pool_larger_than_the_data_set_is_refused(world, tmp_path, capfd):
 @pytest.mark.parametrize(
     'option, expected',
     [
-        ('model.host.type=Nobody', "model.host.type is unknown: 'Nobody'. Choose from: CLIP, "),
-        ('model.encoder.type=Nobody', "model.encoder.type is unknown: 'Nobody'. Choose from: CLIPEncoder, "),
+        ('model.host.type=Nobody', "model.host.type is unknown: 'Nobody'. Choose from: "),
+        ('model.encoder.type=Nobody', "model.encoder.type is unknown: 'Nobody'. Choose from: "),
         ('model.encoder.model=vit_nobody', 'vit_nobody'),
         ('model.host.checkpoint=gone.pth', 'gone.pth'),
         ('test_dataloader.dataset.data_root=nowhere', 'There is no nowhere'),

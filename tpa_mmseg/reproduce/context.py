@@ -119,7 +119,7 @@ class RunContext:
                 save_on_main(bank, paths[key])
         self._banks = self._diagnosed(banks, pool)
         self.model.host.reset()
-        return banks
+        return self._banks
 
     def _diagnosed(self, banks: Mapping[str, PrototypeBank], pool: Pool) -> dict[str, PrototypeBank]:
         """The banks, with a diagnosis of their own for the variants of consistent TPA."""

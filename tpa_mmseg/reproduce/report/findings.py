@@ -73,8 +73,11 @@ def _grow(
     """
     tooltip = hover('benchmark', 'images', y[0])
     chart = alt.Chart(frame).encode(**axes(*x, *y, log=True), color=BENCHMARKS, tooltip=tooltip)
-    usual = chart.transform_filter('datum.setting == "full"').mark_point(shape='diamond', size=180, strokeWidth=2)
-    section.draw(name, caption, chart.mark_line(point=alt.OverlayMarkDef(size=40)), usual)
+    layers = [chart.mark_line(point=alt.OverlayMarkDef(size=40))]
+    if frame.setting.eq('full').any():
+        usual = chart.transform_filter('datum.setting == "full"')
+        layers.append(usual.mark_point(shape='diamond', size=180, strokeWidth=2))
+    section.draw(name, caption, *layers)
 
 
 def growth(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
