@@ -183,7 +183,7 @@ def test_an_encoder_is_built_from_a_config():
 @pytest.mark.parametrize(
     ('settings', 'sentence'),
     [
-        ({'precision': 'half'}, 'float32, float16, bfloat16'),
+        ({'precision': 'half'}, 'auto, float32, float16, bfloat16'),
         ({'position': 'bicubic'}, 'auto, dino, size, timm'),
         ({'short_side': 0}, 'short_side'),
         ({'model': SAM, 'short_side': 448}, 'remove encoder.short_side'),

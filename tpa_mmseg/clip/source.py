@@ -21,7 +21,7 @@ from open_clip.transformer import ResidualAttentionBlock, VisionTransformer
 from torch import Tensor, nn
 
 from ..errors import TPAError
-from ..layers.precision import PRECISIONS
+from ..layers.precision import PRECISION_OPTIONS
 from ..options import one_of, unknown_option
 from ..weights.files import load_into, load_state_dict, local_path
 from ..weights.sources import clip_source
@@ -49,7 +49,8 @@ class CLIPSpec:
             whole model), or None for random weights. A tag is looked for in the weights folder as
             ``<model>.<tag>.safetensors`` (or .pt, .bin) before it is downloaded. A file may name the few words it was
             trained with, see :mod:`.tokenizer`.
-        precision: ``'float32'``, or ``'float16'`` or ``'bfloat16'`` by autocast.
+        precision: ``'float32'``, ``'float16'`` or ``'bfloat16'`` by autocast, or ``'auto'``: float16 on CUDA, as the
+            original implementations of hosts compute, and float32 elsewhere.
         quick_gelu: Activation of both towers: True for QuickGELU, False for GELU, None for that of the tag or, without
             a tag, of the model. Weights of OpenAI, MetaCLIP and DFN need QuickGELU. A tag implies it; if you give a
             file, state it here or by the model's name (``'ViT-B-16-quickgelu'``).
@@ -59,10 +60,10 @@ class CLIPSpec:
         self,
         model: str | Mapping,
         pretrained: str | os.PathLike | None = None,
-        precision: str = 'float32',
+        precision: str = 'auto',
         quick_gelu: bool | None = None,
     ) -> None:
-        self.precision = one_of('clip.precision', precision, tuple(PRECISIONS))
+        self.precision = one_of('clip.precision', precision, PRECISION_OPTIONS)
         self._stated_gelu = one_of('clip.quick_gelu', quick_gelu, (None, True, False))
         self.name = model.replace('/', '-') if isinstance(model, str) else 'a private CLIP model'
         self.config = _named_config(self.name) if isinstance(model, str) else _private_config(model)
@@ -175,9 +176,10 @@ class CLIPSpec:
         kind = open_clip.CustomTextCLIP if config.pop('custom_text', False) else open_clip.CLIP
         if 'multimodal_cfg' in config:
             raise TPAError(f'{self.name} is not a plain CLIP model: choose another clip.model.')
-        # With a reduced precision open_clip takes LayerNorms that compute in float32 on every device.
+        # With a reduced precision open_clip takes LayerNorms that compute in float32 on every device. Which type it is
+        # does not matter to it, and tokens in float32 get the same numbers.
         reduced = 'vision_cfg' not in replaced and self.precision != 'float32'
-        dtype = PRECISIONS[self.precision] if reduced else None
+        dtype = torch.float16 if reduced else None
         with nullcontext() if self.path is None else torch.device('meta'):
             return kind(**config, cast_dtype=dtype)
 

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import TPAError
-from ..layers.precision import PRECISIONS, autocast_to
+from ..layers.precision import PRECISION_OPTIONS, autocast_to, used_precision
 from ..layers.resize import nearest_multiple, resize
+from ..options import one_of
 from ..weights.files import digest
 
 
@@ -60,13 +61,16 @@ class Encoder(nn.Module, ABC):
         std: The same for the standard deviation.
         short_side: Resize images so that their short side has about this many pixels, instead of taking them at the
             size of the host's pipeline. The aspect ratio is kept.
-        precision: ``'float32'``, or ``'float16'`` or ``'bfloat16'`` through autocast.
+        precision: ``'float32'``, ``'float16'`` or ``'bfloat16'`` through autocast, or ``'auto'``: :attr:`half` on CUDA,
+            float32 elsewhere.
 
     Attributes:
         fixed_size: Height and width to which :meth:`dense` resizes all images, if the network has one input size.
+        half: The half precision that ``'auto'`` stands for.
     """
 
     fixed_size: tuple[int, int] | None = None
+    half: str = 'bfloat16'
 
     def __init__(
         self,
@@ -77,21 +81,24 @@ class Encoder(nn.Module, ABC):
         mean: Sequence[float],
         std: Sequence[float],
         short_side: int | None = None,
-        precision: str = 'float32',
+        precision: str = 'auto',
     ) -> None:
         super().__init__()
-        if precision not in PRECISIONS:
-            raise TPAError(f'encoder.precision must be one of {", ".join(PRECISIONS)}, not {precision!r}.')
         if short_side is not None and short_side < 1:
             raise TPAError(f'encoder.short_side must be a positive number of pixels or None, not {short_side!r}.')
         self.network = network.requires_grad_(False)
         self.dim = int(dim)
         self.patch = int(patch)
         self.short_side = short_side
-        self.precision = precision
+        self._precision = one_of('encoder.precision', precision, PRECISION_OPTIONS)
         self.register_buffer('mean', torch.tensor(mean).view(3, 1, 1), persistent=False)
         self.register_buffer('std', torch.tensor(std).view(3, 1, 1), persistent=False)
         self.eval()
+
+    @property
+    def precision(self) -> str:
+        """The type in which the network computes where it is now."""
+        return used_precision(self._precision, self.mean.device, self.half)
 
     @abstractmethod
     def encode(self, images: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from mmseg.registry import MODELS
 from torch import Tensor
 
 from ..clip.source import CLIPSpec
+from ..clip.tower import CLIP_HALF
 from .base import Encoder
 
 
@@ -21,6 +22,8 @@ class CLIPEncoder(Encoder):
             :data:`~tpa_mmseg.layers.position.RULES`.
         short_side: As in :class:`Encoder`.
     """
+
+    half = CLIP_HALF
 
     def __init__(self, clip: dict, position: str = 'dino', short_side: int | None = None) -> None:
         source = CLIPSpec.of(clip)

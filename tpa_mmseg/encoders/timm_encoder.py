@@ -50,7 +50,7 @@ class TimmEncoder(Encoder):
         mean: Sequence[float] | None = None,
         std: Sequence[float] | None = None,
         short_side: int | None = None,
-        precision: str = 'float32',
+        precision: str = 'auto',
     ) -> None:
         if position not in ('auto', *RULES):
             raise TPAError(f'encoder.position must be one of auto, {", ".join(RULES)}, not {position!r}.')

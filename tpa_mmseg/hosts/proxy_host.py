@@ -39,6 +39,7 @@ class ProxyHost(CLIPHost):
         self.proxy = proxy if isinstance(proxy, Encoder) else MODELS.build(proxy)
         if not isinstance(self.proxy, Encoder):
             raise TPAError(f'proxy must be an encoder, e.g. TimmEncoder, not {type(self.proxy).__name__}.')
+        self.proxy.half = 'float16'  # as the original: its cosines pass a threshold, for which bfloat16 is coarse
         if not gamma > 0:
             raise TPAError(f'gamma must be positive, not {gamma}.')
         self.beta, self.gamma = float(beta), float(gamma)

@@ -14,7 +14,7 @@ from timm.models.vision_transformer_sam import Block
 from torch import Tensor, nn
 
 from ..encoders.timm_models import load_file
-from ..layers.precision import PRECISIONS, autocast_to
+from ..layers.precision import PRECISION_OPTIONS, autocast_to, used_precision
 from ..options import one_of, unknown_option
 from .attention import GlobalAttention
 from .model import SAMModel, find_checkpoint
@@ -55,18 +55,19 @@ class SAMEncoder(nn.Module):
     Args:
         model: ``'vit_b'``, ``'vit_l'``, ``'vit_h'`` or the dimensions of a :class:`SAMModel`.
         checkpoint: The original file, None for the one in the weights folder, False for random weights.
-        precision: ``'float32'``, or ``'float16'`` or ``'bfloat16'`` by autocast.
+        precision: ``'float32'``, ``'float16'`` or ``'bfloat16'`` by autocast, or ``'auto'``: float16 on CUDA, as in
+            Trident's original implementation, and float32 elsewhere.
     """
 
     def __init__(
         self,
         model: str | Mapping = 'vit_b',
         checkpoint: str | os.PathLike | bool | None = None,
-        precision: str = 'float32',
+        precision: str = 'auto',
     ) -> None:
         super().__init__()
         self.model = SAMModel.of(model)
-        self.precision = one_of('sam.precision', precision, tuple(PRECISIONS))
+        self._precision = one_of('sam.precision', precision, PRECISION_OPTIONS)
         self.path = None if checkpoint is False else find_checkpoint(model, checkpoint)
         self.network = self.model.network().requires_grad_(False).eval()
         if self.path is not None:
@@ -81,6 +82,11 @@ class SAMEncoder(nn.Module):
         for key in set(sam or ()) - set(known):
             raise unknown_option('sam', key, known)
         return cls(**(sam or {}))
+
+    @property
+    def precision(self) -> str:
+        """The type in which the network computes where it is now."""
+        return used_precision(self._precision, self.mean.device, 'float16')
 
     @torch.no_grad()
     def forward(self, image: np.ndarray, embed: bool) -> SAMFeatures:
