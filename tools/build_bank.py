@@ -57,7 +57,8 @@ def run(args: argparse.Namespace) -> None:
         fresh = pool.without(base.pool)
         print_log(f'{len(fresh)} of {len(pool)} images are new to the bank.', 'current')
         pool = fresh
-    bank = build_bank(model, pool, cfg.test_dataloader.get('num_workers', 0))
+    loader = cfg.test_dataloader
+    bank = build_bank(model, pool, loader.get('num_workers', 0), loader.get('batch_size', 1))
     if base is not None:
         base.fingerprint.pop('pool', None)
         base.merge(bank)

@@ -176,7 +176,10 @@ def test_missing_weights_say_which_file_to_download(weights_folder: Path) -> Non
         ({'model': tiny_clip(), 'precision': 'half'}, "one of auto, float32, float16, bfloat16, not 'half'"),
         ({'model': tiny_clip(), 'quick_gelu': 'yes'}, "one of None, True, False, not 'yes'"),
         ({'model': {'embed_dim': 3}}, r'Missing in clip\.model: vision_cfg, text_cfg'),
-        ({'name': 'ViT-B-16'}, r"clip has no option 'name'\. Options: model, pretrained, precision, quick_gelu"),
+        (
+            {'name': 'ViT-B-16'},
+            r"clip has no option 'name'\. Options: model, pretrained, precision, quick_gelu, compile",
+        ),
         ({'pretrained': 'openai'}, 'clip has no model: set one'),
     ],
 )

@@ -54,6 +54,7 @@ class CLIPSpec:
         quick_gelu: Activation of both towers: True for QuickGELU, False for GELU, None for that of the tag or, without
             a tag, of the model. Weights of OpenAI, MetaCLIP and DFN need QuickGELU. A tag implies it; if you give a
             file, state it here or by the model's name (``'ViT-B-16-quickgelu'``).
+        compile: Run the visual tower by torch.compile; where that fails, without, after a warning.
     """
 
     def __init__(
@@ -62,8 +63,10 @@ class CLIPSpec:
         pretrained: str | os.PathLike | None = None,
         precision: str = 'auto',
         quick_gelu: bool | None = None,
+        compile: bool = False,
     ) -> None:
         self.precision = one_of('clip.precision', precision, PRECISION_OPTIONS)
+        self.compile = one_of('clip.compile', compile, (False, True))
         self._stated_gelu = one_of('clip.quick_gelu', quick_gelu, (None, True, False))
         self.name = model.replace('/', '-') if isinstance(model, str) else 'a private CLIP model'
         self.config = _named_config(self.name) if isinstance(model, str) else _private_config(model)
@@ -75,7 +78,7 @@ class CLIPSpec:
     @classmethod
     def of(cls, clip: Mapping) -> CLIPSpec:
         """Reads the ``clip`` entry of a config."""
-        known = ('model', 'pretrained', 'precision', 'quick_gelu')
+        known = ('model', 'pretrained', 'precision', 'quick_gelu', 'compile')
         for key in set(clip) - set(known):
             raise unknown_option('clip', key, known)
         if 'model' not in clip:
@@ -136,7 +139,7 @@ class CLIPSpec:
             prefix = 'visual.'
             state = {name[len(prefix) :]: v for name, v in self._state.items() if name.startswith(prefix)}
             load_into(visual, state, self.path, model=self.name)
-        return CLIPTower(visual, position, self.precision)
+        return CLIPTower(visual, position, self.precision, self.compile)
 
     def text_tower(self) -> nn.Module:
         """A float32 model with ``encode_text`` and without an image tower."""

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from ..errors import TPAError
 from ..layers.attention import attend
+from ..layers.compiling import compiled
 from ..layers.feed_forward import feed_forward as wide_layer
 from ..layers.feed_forward import residual
 from ..layers.position import RULES, PositionTable
@@ -31,13 +32,17 @@ class CLIPTower(nn.Module):
             (MaskCLIP) or ``'timm'`` (by size and antialiased: GEM).
         precision: ``'float32'``, ``'float16'`` or ``'bfloat16'`` by autocast, or ``'auto'``: float16 on CUDA, float32
             elsewhere.
+        compile: Run the blocks before the last by torch.compile, see :func:`~tpa_mmseg.layers.compiling.compiled`.
     """
 
-    def __init__(self, visual: VisionTransformer, position: str = 'dino', precision: str = 'auto') -> None:
+    def __init__(
+        self, visual: VisionTransformer, position: str = 'dino', precision: str = 'auto', compile: bool = False
+    ) -> None:
         super().__init__()
         self.visual = visual.requires_grad_(False).eval()
         self.positions = PositionTable(one_of('position', position, tuple(RULES)), visual.grid_size, prefix=1)
         self._precision = precision
+        self._run_block = compiled(run_block) if compile else run_block
 
     @property
     def blocks(self) -> nn.ModuleList:
@@ -96,7 +101,7 @@ class CLIPTower(nn.Module):
         """(B, 3, H, W) images -> (B, 1 + h w, D) tokens that enter the last ``leave`` blocks."""
         tokens = self.embed(images)
         for block in self.blocks[: len(self.blocks) - leave]:
-            tokens = run_block(block, tokens)
+            tokens = self._run_block(block, tokens)
         return tokens
 
     def project(self, tokens: Tensor) -> Tensor:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..core.tables import kept_per_shape, to_device
 from ..errors import TPAError
 from ..layers.precision import PRECISION_OPTIONS, autocast_to, used_precision
 from ..layers.resize import nearest_multiple, resize
@@ -33,6 +36,13 @@ class PixelNormalization:
     @classmethod
     def of(cls, data_preprocessor: nn.Module) -> PixelNormalization:
         """Reads MMSegmentation's data preprocessor, stock or fork. Its input is BGR, as OpenCV reads images."""
+        # Reading buffers on a GPU waits for it, so a data preprocessor is read once.
+        if data_preprocessor not in _read:
+            _read[data_preprocessor] = cls._of(data_preprocessor)
+        return _read[data_preprocessor]
+
+    @classmethod
+    def _of(cls, data_preprocessor: nn.Module) -> PixelNormalization:
         # In the maintained fork of mmseg the attribute has an underscore.
         flipped = getattr(data_preprocessor, 'channel_conversion', None)
         if flipped is None:
@@ -45,9 +55,19 @@ class PixelNormalization:
 
     def undo(self, images: Tensor) -> Tensor:
         """Returns (..., 3, H, W) images as float32 RGB in 0 to 1."""
-        mean, std = (images.new_tensor(values, dtype=torch.float32).view(-1, 1, 1) for values in (self.mean, self.std))
+        mean, std = (_channels(values, str(images.device)) for values in (self.mean, self.std))
         pixels = (images.float() * std + mean) / 255
         return pixels if self.rgb else pixels.flip(-3)
+
+
+#: The normalization of each data preprocessor that was read.
+_read: WeakKeyDictionary[nn.Module, PixelNormalization] = WeakKeyDictionary()
+
+
+@kept_per_shape(16)
+def _channels(values: tuple[float, ...], device: str) -> Tensor:
+    """A value per channel as (3, 1, 1) or (1, 1, 1) float32 on a device."""
+    return to_device(np.array(values, np.float32), device).view(-1, 1, 1)
 
 
 class Encoder(nn.Module, ABC):
@@ -131,10 +151,14 @@ class Encoder(nn.Module, ABC):
         Returns:
             (D, h, w) or (B, D, h, w) float32 features.
         """
-        pixels = (normalization.undo(images.to(self.mean.device)) - self.mean) / self.std
-        batch = pixels if images.ndim == 4 else pixels[None]
-        features = self.dense(resize(batch, self.input_size(*images.shape[-2:])))
+        batch = self.prepare(images if images.ndim == 4 else images[None], normalization)
+        features = self.dense(batch)
         return features if images.ndim == 4 else features[0]
+
+    def prepare(self, images: Tensor, normalization: PixelNormalization) -> Tensor:
+        """Returns the (B, 3, h, w) input of :meth:`dense` for (B, 3, H, W) images. Args: as for :meth:`forward`."""
+        pixels = (normalization.undo(images.to(self.mean.device)) - self.mean) / self.std
+        return resize(pixels, self.input_size(*images.shape[-2:]))
 
     def input_size(self, height: int, width: int) -> tuple[int, int]:
         """Height and width of the network's input for an image of that size."""

@@ -33,7 +33,7 @@ class BankSpec:
 
 
 def build_banks(
-    model: TPASegmentor, pool: Pool, specs: Mapping[str, BankSpec], workers: int = 0
+    model: TPASegmentor, pool: Pool, specs: Mapping[str, BankSpec], workers: int = 0, batch_size: int = 1
 ) -> dict[str, PrototypeBank]:
     """Any number of banks from one pass over the pool, every rank its share. Returns the whole banks on every rank.
 
@@ -42,6 +42,7 @@ def build_banks(
         pool: Images without labels.
         specs: Key -> bank to build; equal specs share a bank.
         workers: Processes that load images.
+        batch_size: Images that go through the networks together.
     """
     rank, world = dist.get_dist_info()
     # Not a DistributedSampler: it pads the last ranks with repeats, which would be counted twice.
@@ -49,7 +50,7 @@ def build_banks(
     banks = {spec: model.new_bank(spec.rule, spec.encoder) for spec in specs.values()}
     error = None
     try:
-        _fill(model, share, banks, workers)
+        _fill(model, share, banks, workers, batch_size)
     except Exception as caught:
         error = caught
     _raise_together(error)
@@ -60,25 +61,30 @@ def build_banks(
     return {key: banks[spec] for key, spec in specs.items()}
 
 
-def build_bank(model: TPASegmentor, pool: Pool, workers: int = 0) -> PrototypeBank:
+def build_bank(model: TPASegmentor, pool: Pool, workers: int = 0, batch_size: int = 1) -> PrototypeBank:
     """The model's own bank. Args: as for :func:`build_banks`."""
-    return build_banks(model, pool, {'bank': BankSpec(model.anchor_rule)}, workers)['bank']
+    return build_banks(model, pool, {'bank': BankSpec(model.anchor_rule)}, workers, batch_size)['bank']
 
 
-def _fill(model: TPASegmentor, share: Pool, banks: Mapping[BankSpec, PrototypeBank], workers: int) -> None:
+def _fill(
+    model: TPASegmentor, share: Pool, banks: Mapping[BankSpec, PrototypeBank], workers: int, batch_size: int
+) -> None:
     # before_test fires before the Runner puts the model into evaluation mode.
     model.eval()
     model.host.reset()
     encoders = {spec.encoder for spec in banks}
-    loader = DataLoader(share, batch_size=1, num_workers=workers, collate_fn=pseudo_collate)
-    progress = track(loader, 'Building the bank', show=dist.is_main_process())
-    for name, data in zip(share.names(), progress, strict=True):
-        # A pool image is often a test image too: what the networks say about it is kept, if there is a cache.
-        for evidence, _ in model.look(data, encoders, keep=True):
-            for spec, bank in banks.items():
-                if spec.members is None or name in spec.members:
-                    bank.add(evidence)
-            evidence.release()
+    loader = DataLoader(
+        share, batch_size, num_workers=workers, collate_fn=pseudo_collate, pin_memory=model.device.type == 'cuda'
+    )
+    batches = iter(loader)  # forks its workers before there is a progress bar to inherit
+    # A pool image is often a test image too: what the networks say about it is kept, if there is a cache.
+    seen = (evidence for data in batches for evidence, _ in model.look(data, encoders, keep=True))
+    progress = track(seen, 'Building the bank', len(share), show=dist.is_main_process())
+    for name, evidence in zip(share.names(), progress, strict=True):
+        for spec, bank in banks.items():
+            if spec.members is None or name in spec.members:
+                bank.add(evidence)
+        evidence.release()
 
 
 def save_on_main(bank: PrototypeBank, path: Path) -> None:

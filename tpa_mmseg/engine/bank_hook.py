@@ -60,7 +60,8 @@ class PrototypeBankHook(Hook):
         dist.broadcast_object_list(found)
         bank = found[0]
         if bank is None:
-            bank = build_bank(model, pool, runner.cfg.test_dataloader.get('num_workers', 0))
+            loader = runner.cfg.test_dataloader
+            bank = build_bank(model, pool, loader.get('num_workers', 0), loader.get('batch_size', 1))
             save_on_main(bank, path)
         model.set_bank(bank, path)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import torch
 from mmengine.config import Config, DictAction
 from mmengine.registry import build_from_cfg
 from mmengine.runner import Runner
@@ -52,6 +53,8 @@ def load_config(
     cfg.launcher = launcher
     if launcher != 'none':
         cfg.model_wrapper_cfg = dict(type='TestOnlyWrapper')
+    if torch.cuda.is_available():
+        cfg.test_dataloader.setdefault('pin_memory', True)
     dataset = cfg.test_dataloader.dataset
     if (place := missing_data(dataset)) is not None:
         raise TPAError(f'There is no {place}, which {path} asks for: prepare the data as data/README.md says.')

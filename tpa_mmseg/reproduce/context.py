@@ -99,7 +99,8 @@ class RunContext:
             for variant in self.run.settings
             if variant.bank_scope == 'pool'
         }
-        banks = build_banks(self.model, pool, specs, self.cfg.test_dataloader.get('num_workers', 0))
+        loader = self.cfg.test_dataloader
+        banks = build_banks(self.model, pool, specs, loader.get('num_workers', 0), loader.get('batch_size', 1))
         self.model.host.reset()
         return banks
 
@@ -138,6 +139,7 @@ class RunContext:
             batch_size=options.get('batch_size', 1),
             num_workers=options.get('num_workers', 0),
             collate_fn=pseudo_collate,
+            pin_memory=options.get('pin_memory', False),
         )
 
     def pool(self, options: PoolOptions | None = None) -> Pool:
