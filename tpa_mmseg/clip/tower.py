@@ -16,7 +16,6 @@ from ..layers.position import RULES, PositionTable
 from ..layers.precision import autocast_to, used_precision
 from ..options import one_of
 
-
 #: The half precision of CLIP: the one that it was published in.
 CLIP_HALF = 'float16'
 

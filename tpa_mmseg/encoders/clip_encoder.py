@@ -17,7 +17,8 @@ class CLIPEncoder(Encoder):
     """The patch tokens of CLIP's plain visual tower, projected to the space of its text.
 
     Args:
-        clip: ``dict(model=, pretrained=, precision=, quick_gelu=, compile=)``, see :class:`~tpa_mmseg.clip.source.CLIPSpec`.
+        clip: ``dict(model=, pretrained=, precision=, quick_gelu=, compile=)``, see
+            :class:`~tpa_mmseg.clip.source.CLIPSpec`.
         position: Rule that resizes the position table to the image's grid, a key of
             :data:`~tpa_mmseg.layers.position.RULES`.
         short_side: As in :class:`Encoder`.

@@ -44,7 +44,8 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
 
     Args:
         host: Config of a host, or of any registered segmentor.
-        encoder: Config of the frozen dense encoder; ``dict(type='HostFeatures')`` for the one inside ProxyCLIP or Trident.
+        encoder: Config of the frozen dense encoder; ``dict(type='HostFeatures')`` for the one inside ProxyCLIP or
+            Trident.
         bank: File of a saved bank. Default: PrototypeBankHook builds one before the test.
         bank_scope: ``'pool'``, or ``'image'`` for the ablation in which each test image is its own pool.
         anchors: Options of :class:`AnchorRule`.
