@@ -6,15 +6,7 @@ import math
 import statistics
 from collections import defaultdict
 
-import torch
-from mmseg.structures import SegDataSample
-from torch import Tensor
-
-from ..core import ENCODER, Evidence, Lookup, PrototypeBank, ScoreMap
-from ..encoders import PixelNormalization
-from ..engine.timing import StageTimer
-from ..hosts import Host
-from ..hosts.batch import unpad
+from ..engine.timing import StageTimer, run_stages
 from .context import RunContext
 from .experiments import COST_MEASURED, COST_WARM_UP
 from .provenance import device_name
@@ -32,7 +24,9 @@ def cost_run(context: RunContext) -> RunResult:
     caches: list[float] = []
     context.say(0, total)
     for number, data in enumerate(context.images(context.dataset, range(total))):
-        steps, size, phi = _measure(context, data, bank)
+        timer = StageTimer(context.device)
+        size, phi = run_stages(context.model, data, bank, timer)
+        steps = {**timer.seconds, 'total': timer.seconds['host'] + timer.seconds['encoder']}
         if number >= COST_WARM_UP or total <= COST_WARM_UP:
             for name, seconds in steps.items():
                 times[name].append(seconds)
@@ -50,41 +44,6 @@ def cost_run(context: RunContext) -> RunResult:
         cache_mb_range=(min(caches), max(caches)),
     )
     return context.result(len(times['host']), cost=cost)
-
-
-@torch.no_grad()
-def _measure(
-    context: RunContext, data: dict, bank: PrototypeBank
-) -> tuple[dict[str, float], tuple[int, int], torch.Tensor]:
-    """Seconds of every step for one image, the size of the network's input, and the image's features."""
-    model, timed = context.model, StageTimer(context.device)
-    prepared = model.data_preprocessor(data, False)
-    image, sample = prepared['inputs'][0], prepared['data_samples'][0]
-    pixels, normalization = unpad(image, sample.metainfo), PixelNormalization.of(model.data_preprocessor)
-    timed('clip', lambda: model.encoders['clip'](pixels, normalization))
-    scores = timed('host', lambda: _host_scores(model.host, image, sample))
-    phi = timed('encoder', lambda: model.encoder(pixels, normalization))
-    # The pool's images go through the same encoder; measured on its own, as the paper does.
-    timed('bank_encoder_pass', lambda: model.encoder(pixels, normalization))
-    timed('bank_update', lambda: bank.add(Evidence(scores, {ENCODER: phi})))
-    timed('feature_transfer', lambda: phi.half().cpu().to(phi.device).float())
-    prototypes = bank.prototypes()
-    timed('lookup', lambda: _look_up(Lookup(prototypes, phi, scores.size), scores))
-    timed.seconds['total'] = timed.seconds['host'] + timed.seconds['encoder']
-    return timed.seconds, tuple(image.shape[-2:]), phi
-
-
-def _host_scores(host: Host, image: Tensor, sample: SegDataSample) -> ScoreMap:
-    """The host's scores of an image, including mask refinement, which is done when rows are first read."""
-    (scores,) = host.score_maps(image[None], [sample])
-    scores.log_band(0, 1)
-    return scores
-
-
-def _look_up(lookup: Lookup, scores) -> None:
-    """All cosines of an image, band by band."""
-    for top, bottom in scores.ranges():
-        lookup.band(top, bottom)
 
 
 def _timing(seconds: list[float]) -> Timing:

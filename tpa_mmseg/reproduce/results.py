@@ -151,7 +151,7 @@ class Cost:
     Args:
         columns: Name -> time: ``clip`` (one pass of CLIP's visual tower over the image), ``host`` (all of the host),
             ``encoder``, ``total`` (host and encoder), ``bank_encoder_pass``, ``bank_update``, ``feature_transfer``,
-            ``lookup``.
+            ``lookup``, ``decode`` (labels of the host and of TPA).
         bank_mb: Size of the bank.
         cache_mb_per_image: Size of an image's features in half precision; the median of the images.
         image_size: Height and width of the network's input, the medians of the images.

@@ -16,6 +16,7 @@ _STEPS = {
     'bank_update': 'Bank update',
     'feature_transfer': 'Transfer of features',
     'lookup': 'Lookup',
+    'decode': 'Labels of host and TPA',
 }
 _SIZES = {'bank_mb': 'Bank, MB', 'cache_mb_per_image': 'Cache, MB per image'}
 # Of these the paper gives only an upper bound.
