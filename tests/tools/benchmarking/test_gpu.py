@@ -5,12 +5,21 @@ from __future__ import annotations
 import json
 
 import pytest
+import torch
 from tpa_tools import benchmark
 from tpa_tools.benchmarking.launches import count_calls
 
 from tpa_mmseg.catalog import paper
 
+# Some virtual machines announce matrix instructions for bfloat16 that they cannot execute; oneDNN would use them.
+pytestmark = pytest.mark.usefixtures('without_onednn')
 STAGES = {'clip', 'host', 'encoder', 'bank_encoder_pass', 'bank_update', 'feature_transfer', 'lookup', 'decode'}
+
+
+@pytest.fixture
+def without_onednn():
+    with torch.backends.mkldnn.flags(enabled=False):
+        yield
 
 
 def test_the_tool_writes_a_report_to_send_and_a_table(tmp_path, capsys):
@@ -33,14 +42,6 @@ def test_the_tool_writes_a_report_to_send_and_a_table(tmp_path, capsys):
     table = file.with_suffix('.md').read_text()
     assert '| The paper, A100' in table and 'a rehearsal on a CPU' in table
     assert table.strip() in capsys.readouterr().out
-
-
-def test_an_encoder_that_the_host_runs_takes_no_time_of_its_own(tmp_path):
-    file = tmp_path / 'gpu.json'
-    hosts = ('ProxyCLIP', 'ProxyCLIP, HostFeatures')
-    benchmark.main(['gpu', '--quick', '--hosts', *hosts, '--device', 'cpu', '--workers', '0', '--json', str(file)])
-    alone, shared = (entry['stages']['encoder']['milliseconds'] for entry in json.loads(file.read_text())['hosts'])
-    assert shared < alone
 
 
 def test_an_unknown_host_is_answered_with_the_known_ones(tmp_path, capsys):
