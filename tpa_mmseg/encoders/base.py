@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -36,13 +35,6 @@ class PixelNormalization:
     @classmethod
     def of(cls, data_preprocessor: nn.Module) -> PixelNormalization:
         """Reads MMSegmentation's data preprocessor, stock or fork. Its input is BGR, as OpenCV reads images."""
-        # Reading buffers on a GPU waits for it, so a data preprocessor is read once.
-        if data_preprocessor not in _read:
-            _read[data_preprocessor] = cls._of(data_preprocessor)
-        return _read[data_preprocessor]
-
-    @classmethod
-    def _of(cls, data_preprocessor: nn.Module) -> PixelNormalization:
         # In the maintained fork of mmseg the attribute has an underscore.
         flipped = getattr(data_preprocessor, 'channel_conversion', None)
         if flipped is None:
@@ -55,19 +47,15 @@ class PixelNormalization:
 
     def undo(self, images: Tensor) -> Tensor:
         """Returns (..., 3, H, W) images as float32 RGB in 0 to 1."""
-        mean, std = (_channels(values, str(images.device)) for values in (self.mean, self.std))
+        mean, std = (_per_channel(values, str(images.device)) for values in (self.mean, self.std))
         pixels = (images.float() * std + mean) / 255
         return pixels if self.rgb else pixels.flip(-3)
 
 
-#: The normalization of each data preprocessor that was read.
-_read: WeakKeyDictionary[nn.Module, PixelNormalization] = WeakKeyDictionary()
-
-
-@kept_per_shape(16)
-def _channels(values: tuple[float, ...], device: str) -> Tensor:
-    """A value per channel as (3, 1, 1) or (1, 1, 1) float32 on a device."""
-    return to_device(np.array(values, np.float32), device).view(-1, 1, 1)
+@kept_per_shape(64)
+def _per_channel(values: tuple[float, ...], device: str) -> Tensor:
+    """(n, 1, 1) float32 statistics on a device."""
+    return to_device(np.array(values, np.float32)[:, None, None], device)
 
 
 class Encoder(nn.Module, ABC):
