@@ -87,7 +87,7 @@ def test_the_tool_writes_the_documented_keys(tmp_path, capsys):
     assert set(report['machine']) == {'cpu', 'cores', 'load', 'threads', 'torch', 'python', 'clock'}
     names = [case['name'] for case in report['cases']]
     decoding = [f'decode_{name}' for name in ('coco_stuff', 'ade20k', 'voc', '1000', '3000')]
-    assert names == ['lookup_fusion', 'bank_update', *decoding]
+    assert names == ['lookup_fusion', 'bank_update', *decoding, 'consistent_coco_stuff', 'consistent_voc']
     for case in report['cases']:
         assert set(case) == {
             *('name', 'title', 'against', 'setting', 'seconds', 'repetitions', 'stages', 'peak_mb'),
