@@ -25,10 +25,10 @@ demo: $(INSTALLED)
 	$(BIN)/python tools/demo.py
 
 test: lint
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 quick: lint
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m quick
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m quick
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -43,7 +43,8 @@ def test_results_hold_both_scores_the_bank_and_the_anchors_of_each_class(tmp_pat
     # One and two of eleven labeled rows are wrong.
     assert (results['host']['aAcc'], results['tpa']['aAcc'], results['gain']['aAcc']) == (81.82, 90.91, 9.09)
     assert [entry['anchors'] for entry in results['per_class']] == [7, 0, 5]
-    assert results['bank'] == {'path': None, 'images': 3, 'classes_covered': 2, 'num_classes': 3, 'anchors': 12}
+    counts = {'images': 3, 'classes_covered': 2, 'num_classes': 3, 'anchors': 12}
+    assert results['bank'] == {'path': None, **counts, 'diagnosis': None}
     assert results['config'] is None
     assert sum(entry['support'] for entry in results['per_class']) == 3 * 11 * 16
     assert [path.name for path in (tmp_path / 'work').glob('*result*')] == ['results.json']

@@ -50,6 +50,9 @@ def gains(section: Section, cells: pd.DataFrame) -> None:
 def follows(section: Section, frame: pd.DataFrame) -> None:
     """Gain of consistent TPA over the paper's against how consistent its labels are. Args: frame: from frames."""
     found = frame.rename(columns={'Consistent TPA': 'gain', 'kappa_0 / kappa_inf': 'share', 'Host': 'host'})
+    found = found.dropna(subset=['share', 'gain'])
+    if found.empty:
+        return
     places = axes('share', 'kappa_0 / kappa_inf', 'gain', "Gain in mIoU over the paper's TPA")
     tips = [*hover('host'), alt.Tooltip('Benchmark:N'), *hover('gain'), alt.Tooltip('share:Q', format='.2f')]
     points = alt.Chart(found).mark_point(filled=True, size=70).encode(**places, tooltip=tips)
