@@ -110,10 +110,11 @@ def run(args: argparse.Namespace) -> None:
         fresh = pool.without(base.pool)
         print_log(f'{len(fresh)} of {len(pool)} images are new to the bank.', 'current')
         pool = fresh
-    workers = cfg.test_dataloader.get('num_workers', 0)
-    bank = build_bank(model, pool, workers)
+    loader = cfg.test_dataloader
+    how = loader.get('num_workers', 0), loader.get('batch_size') or 1
+    bank = build_bank(model, pool, *how)
     if base is None and (model.host.images_are_independent or model.fusion.consistent):
-        bank.diagnosis = diagnose(model, pool, {'bank': (bank, model.fusion)}, workers)['bank']
+        bank.diagnosis = diagnose(model, pool, {'bank': (bank, model.fusion)}, *how)['bank']
     if base is not None:
         if base.diagnosis is not None:
             print_log('Whether labels follow the image is not known of a bank that was extended.', 'current')

@@ -173,10 +173,13 @@ def test_missing_weights_say_which_file_to_download(weights_folder: Path) -> Non
         ({'model': 'ViT-B-61'}, r"no model 'ViT-B-61'\. Did you mean ViT-B-16"),
         ({'model': 'ViT-B-16', 'pretrained': 'openia'}, r"a tag of ViT-B-16 \(openai, .* file, not 'openia'"),
         ({'model': tiny_clip(), 'pretrained': 'openai'}, "must be an existing weights file, not 'openai'"),
-        ({'model': tiny_clip(), 'precision': 'half'}, "one of float32, float16, bfloat16, not 'half'"),
+        ({'model': tiny_clip(), 'precision': 'half'}, "one of auto, float32, float16, bfloat16, not 'half'"),
         ({'model': tiny_clip(), 'quick_gelu': 'yes'}, "one of None, True, False, not 'yes'"),
         ({'model': {'embed_dim': 3}}, r'Missing in clip\.model: vision_cfg, text_cfg'),
-        ({'name': 'ViT-B-16'}, r'clip\.name is not an option\. Options: model, pretrained, precision, quick_gelu'),
+        (
+            {'name': 'ViT-B-16'},
+            r'clip\.name is not an option\. Options: model, pretrained, precision, quick_gelu, compile',
+        ),
         ({'pretrained': 'openai'}, 'clip has no model: set one'),
     ],
 )

@@ -198,7 +198,7 @@ def test_an_encoder_is_built_from_a_config():
 @pytest.mark.parametrize(
     ('settings', 'sentence'),
     [
-        ({'precision': 'half'}, 'float32, float16, bfloat16'),
+        ({'precision': 'half'}, 'auto, float32, float16, bfloat16'),
         ({'position': 'bicubic'}, 'auto, dino, size, timm'),
         ({'short_side': 0}, 'short_side'),
         ({'max_tokens': 0}, 'max_tokens'),

@@ -14,7 +14,7 @@ import torch
 
 from tests.helpers.world import ROOT, environment, make_world, results, run_in_process, run_ranks
 from tpa_mmseg.core import PrototypeBank
-from tpa_mmseg.engine.distributed import _first_slurm_node, init_distributed
+from tpa_mmseg.engine.distributed import _first_slurm_node, gpu_of_rank, init_distributed
 from tpa_mmseg.errors import TPAError
 
 
@@ -161,3 +161,17 @@ dist.barrier()
     listening = [rank.communicate(timeout=120)[0].split() for rank in ranks]
     assert [rank.returncode for rank in ranks] == [0, 0]
     assert listening[0] and {*listening[0], *listening[1]} == {'0100007F'}
+
+
+@pytest.mark.parametrize(
+    ('rank', 'gpus', 'launcher', 'gpu'),
+    [(0, 1, 'pytorch', 0), (3, 8, 'pytorch', 3), (3, 4, 'slurm', 3), (3, 1, 'slurm', 0)],
+)
+def test_every_rank_has_a_gpu_of_its_own(rank, gpus, launcher, gpu):
+    assert gpu_of_rank(rank, gpus, launcher) == gpu
+
+
+@pytest.mark.parametrize(('gpus', 'launcher'), [(1, 'pytorch'), (2, 'slurm')])
+def test_more_ranks_than_gpus_are_refused(gpus, launcher):
+    with pytest.raises(TPAError, match=f'Rank 2 of this machine has no GPU: {gpus} are visible'):
+        gpu_of_rank(2, gpus, launcher)

@@ -28,7 +28,7 @@ TINY_CLIP = {
 }
 
 
-def clip_options(precision: str = 'float32') -> dict:
+def clip_options(precision: str = 'auto') -> dict:
     """What every CLIP host needs: a model, and the features of five queries for three classes."""
     return {
         'clip': {'model': TINY_CLIP, 'precision': precision},
@@ -41,7 +41,7 @@ def clip_options(precision: str = 'float32') -> dict:
 def clip_host(kind: type[Host], **defaults) -> Callable[..., Host]:
     """A builder of a CLIP host. Args: kind: its class; defaults: options that make it small."""
 
-    def build(precision: str = 'float32', **changes) -> Host:
+    def build(precision: str = 'auto', **changes) -> Host:
         torch.manual_seed(7)
         return kind(**{**clip_options(precision), **defaults, **changes})
 
@@ -58,7 +58,7 @@ def around(kind: type[Host], host: type[Host], options: dict | None = None, **de
         defaults: Options that make the host small.
     """
 
-    def build(precision: str = 'float32', return_scores: bool = False, **changes) -> Host:
+    def build(precision: str = 'auto', return_scores: bool = False, **changes) -> Host:
         torch.manual_seed(7)
         inner = {'type': host.__name__, **clip_options(precision), **defaults, **changes}
         return kind(inner, return_scores=return_scores, **(options or {}))

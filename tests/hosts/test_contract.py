@@ -87,6 +87,26 @@ def test_images_of_different_sizes_get_the_numbers_they_get_alone(build: Build) 
         assert_same(scores, maps(host, image[None], [sample])[0])
 
 
+def test_a_batch_of_different_sizes_gives_tpa_the_labels_of_one_by_one(build: Build) -> None:
+    """The windows of all images go through the network together, five at a time as on a GPU."""
+    encoder = CLIPEncoder(clip_options()['clip'])
+    model = TPASegmentor(build(window_batch=5), encoder, anchors={'k': 0.5, 'k_min': 1})
+    raw = [(image * 60 + 120).clamp(0, 255).byte() for image in images(*SIZES, SIZES[0])]
+    sizes = [*SIZES[::-1], (50, 60)]
+    bank = model.new_bank()
+    for evidence, _ in model.look({'inputs': raw, 'data_samples': samples(*sizes)}):
+        bank.add(evidence)
+    model.set_bank(bank)
+    together = model.test_step({'inputs': raw, 'data_samples': samples(*sizes)})
+    model.host.reset()
+    for image, sample, result in zip(raw, samples(*sizes), together, strict=True):
+        (alone,) = model.test_step({'inputs': [image], 'data_samples': [sample]})
+        for name in ('host_sem_seg', 'pred_sem_seg'):
+            differing = (getattr(result, name).data != getattr(alone, name).data).float().mean()
+            # A matrix product of five windows may round another way than one of one.
+            assert differing < 2e-3
+
+
 def test_predict_labels_every_pixel_of_the_original_image(build: Build) -> None:
     host, inputs = build(return_scores=True), images(*SIZES)
     results = host.predict(inputs, samples(*SIZES[::-1]))

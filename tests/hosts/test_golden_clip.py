@@ -123,22 +123,29 @@ def test_gaussian_prior_is_that_of_the_original(path: Path) -> None:
     torch.testing.assert_close(prior, load(path)['gaussian_addition'], **TOLERANCE)
 
 
-@pytest.mark.parametrize('window_batch', [1, 4])
-@pytest.mark.parametrize('path', FULL, ids=name_of)
-def test_prediction_is_that_of_the_original(path: Path, window_batch: int, clip_weights: Callable[[int], str]) -> None:
+def full_host(path: Path, weights: Callable[[int], str], precision: str = 'auto', **changes):
+    """The host of a golden file of whole predictions."""
     host, case = re.fullmatch(r'(\w+?)_full_(\w+)', path.stem).groups()
     golden, patch = load(path), 14 if case.startswith('p14') else 16
-    options = {'slide_crop': 64, 'slide_stride': 32, 'prob_thd': 0.4, **FULL_OPTIONS[host][case]}
-    model = HOSTS[host](
-        clip={'model': tiny_clip(patch), 'pretrained': clip_weights(patch)},
+    return HOSTS[host](
+        clip={'model': tiny_clip(patch), 'pretrained': weights(patch), 'precision': precision},
         text_features=golden['query_features'],
         query_to_class=golden['query_idx'].tolist(),
         data_preprocessor=PREPROCESSOR,
-        window_batch=window_batch,
-        **options,
+        **{'slide_crop': 64, 'slide_stride': 32, 'prob_thd': 0.4, **FULL_OPTIONS[host][case], **changes},
     )
+
+
+def full_input(model: SCLIP | ClearCLIP | NACLIP, golden: dict[str, torch.Tensor]) -> dict:
     sample = SegDataSample(metainfo={'ori_shape': tuple(golden['ori_shape'].tolist())})
-    data = model.data_preprocessor({'inputs': [golden['resized_bgr']], 'data_samples': [sample]})
+    return model.data_preprocessor({'inputs': [golden['resized_bgr']], 'data_samples': [sample]})
+
+
+@pytest.mark.parametrize('window_batch', [1, 4])
+@pytest.mark.parametrize('path', FULL, ids=name_of)
+def test_prediction_is_that_of_the_original(path: Path, window_batch: int, clip_weights: Callable[[int], str]) -> None:
+    golden, model = load(path), full_host(path, clip_weights, window_batch=window_batch)
+    data = full_input(model, golden)
     with torch.no_grad():
         (scores,) = model.score_maps(**data)
         (result,) = model.predict(**data)
@@ -149,8 +156,21 @@ def test_prediction_is_that_of_the_original(path: Path, window_batch: int, clip_
         torch.testing.assert_close(cosines[None], golden['final_logits'], **TOLERANCE)
     if 'seg_logits' in golden:
         # NACLIP stores its scores divided by their sum; the other two as they are, struck classes as zeros.
-        stored = scores.probabilities() if host == 'naclip' else scores.probabilities() * scores.mass
+        stored = scores.probabilities() if isinstance(model, NACLIP) else scores.probabilities() * scores.mass
         kept = golden['seg_logits'].flatten(1).any(1)
-        assert kept.all() or 'area_thd' in options
+        assert kept.all() or model.rule.area_thd is not None
         torch.testing.assert_close(stored[kept], golden['seg_logits'][kept], **TOLERANCE)
     assert torch.equal(result.pred_sem_seg.data, golden['seg_pred'])
+
+
+@pytest.mark.parametrize(('precision', 'most'), [('float16', 0.001), ('bfloat16', 0.01)])
+@pytest.mark.parametrize('path', FULL, ids=name_of)
+def test_half_precision_changes_few_labels_of_the_original(
+    path: Path, precision: str, most: float, clip_weights: Callable[[int], str]
+) -> None:
+    golden, model = load(path), full_host(path, clip_weights, precision)
+    # Some virtual machines announce matrix instructions for bfloat16 that they cannot execute; oneDNN would use them.
+    with torch.backends.mkldnn.flags(enabled=False):
+        (result,) = model.predict(**full_input(model, golden))
+    changed = (result.pred_sem_seg.data != golden['seg_pred']).float().mean().item()
+    assert changed < most

@@ -138,10 +138,16 @@ def test_the_evidence_cache_does_not_change_numbers(cfg, images, pool):
     assert all(torch.equal(a, b) for a, b in zip(*labels, strict=True))
 
 
+def test_a_pool_in_batches_gives_the_same_bank(cfg, pool):
+    one_by_one, in_batches = build_bank(model_of(cfg), pool), build_bank(model_of(cfg), pool, batch_size=3)
+    assert len(pool) % 3 and one_by_one.images == in_batches.images == len(pool)
+    assert torch.equal(one_by_one.counts, in_batches.counts) and torch.equal(one_by_one.sums, in_batches.sums)
+
+
 def test_a_cached_image_goes_through_the_networks_once(cfg, images, pool, monkeypatch):
     model = model_of(cfg, evidence_cache=10**9)
     calls = []
-    for kind, method in ((type(model.encoder), 'forward'), (type(model.host), 'score_maps')):
+    for kind, method in ((type(model.encoder), 'dense'), (type(model.host), 'score_maps')):
         original = getattr(kind, method)
         monkeypatch.setattr(kind, method, lambda *args, _run=original: calls.append(1) or _run(*args))
     model.set_bank(build_bank(model, pool))

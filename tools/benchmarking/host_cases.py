@@ -46,12 +46,12 @@ TINY_SAM = {
 }
 
 
-def _proxy(name: str) -> dict:
+def random_encoder(name: str) -> dict:
     """An encoder of the catalog with random weights."""
     return {**_CATALOG.encoders[name].encoder, 'pretrained': False}
 
 
-def _tiny_proxy(patch: int) -> dict:
+def tiny_encoder(patch: int) -> dict:
     model = {'img_size': 64, 'patch_size': patch, 'embed_dim': 32, 'depth': 1, 'num_heads': 2}
     return {'type': 'TimmEncoder', 'model': model, 'pretrained': False}
 
@@ -73,11 +73,11 @@ HOSTS = {
     'NACLIP': HostCase('NACLIP', {}, _SLIDE),
     'NACLIP without PAMR': HostCase('NACLIP', {'pamr_steps': 0}, _SLIDE),
     'GEM': HostCase('GEM', {}, {}),
-    'ProxyCLIP': HostCase('ProxyCLIP', {'proxy': _proxy('dino-b8')}, {**_SLIDE, 'proxy': _tiny_proxy(8)}),
+    'ProxyCLIP': HostCase('ProxyCLIP', {'proxy': random_encoder('dino-b8')}, {**_SLIDE, 'proxy': tiny_encoder(8)}),
     'Trident': HostCase(
         'Trident',
-        {'proxy': _proxy('dino-b16'), 'sam': {'model': 'vit_b', 'checkpoint': False}},
-        {**_SLIDE, 'cos_fac': 3.0, 'proxy': _tiny_proxy(16), 'sam': {'model': TINY_SAM, 'checkpoint': False}},
+        {'proxy': random_encoder('dino-b16'), 'sam': {'model': 'vit_b', 'checkpoint': False}},
+        {**_SLIDE, 'cos_fac': 3.0, 'proxy': tiny_encoder(16), 'sam': {'model': TINY_SAM, 'checkpoint': False}},
     ),
 }
 
@@ -112,11 +112,10 @@ class Inputs(NamedTuple):
     phi: Tensor
 
 
-def make_inputs(name: str, vocabulary: Vocabulary, tiny: bool) -> Inputs:
-    """Builds a host with random weights, and draws an image for it."""
-    torch.manual_seed(0)
+def host_config(name: str, vocabulary: Vocabulary, tiny: bool) -> dict:
+    """The config of a host with random weights and random text features. Args: name: a key of :data:`HOSTS`."""
     case = HOSTS[name]
-    config = {
+    return {
         'type': case.type,
         'clip': TINY_CLIP if tiny else CLIP,
         'text_features': F.normalize(torch.randn(len(vocabulary.query_to_class), 512), dim=1),
@@ -125,6 +124,12 @@ def make_inputs(name: str, vocabulary: Vocabulary, tiny: bool) -> Inputs:
         **case.options,
         **(case.tiny if tiny else {}),
     }
+
+
+def make_inputs(name: str, vocabulary: Vocabulary, tiny: bool) -> Inputs:
+    """Builds a host with random weights, and draws an image for it."""
+    torch.manual_seed(0)
+    config = host_config(name, vocabulary, tiny)
     bank = PrototypeBank(vocabulary.classes, 768)
     bank.sums, bank.counts = torch.randn(bank.sums.shape, dtype=torch.float64), bank.counts + 10
     image, size = ((3, 64, 96), (70, 105)) if tiny else ((3, 336, 448), (375, 500))

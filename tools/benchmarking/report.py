@@ -35,6 +35,35 @@ def stage_table(entries: list[dict]) -> Table:
     return columns, rows, 'll' + 'r' * (len(columns) - 3) + 'l'
 
 
+def gpu_table(entries: list[dict], paper: dict[str, float]) -> Table:
+    """Returns the milliseconds of each stage, with launches and waits where a GPU was measured, above the paper's.
+
+    Args:
+        entries: From :func:`~.gpu.measure_host`.
+        paper: The paper's costs, stage -> milliseconds.
+    """
+    stages = list(entries[0]['stages'])
+    rows = []
+    for entry in entries:
+        used = ' / '.join(dict.fromkeys(entry['used'].values()))
+        peak = '-' if entry['peak_mb'] is None else f'{entry["peak_mb"]:.0f} MB'
+        figures = [_stage(entry['stages'][stage]) for stage in stages]
+        rows.append([entry['host'], used, *figures, peak, f'{entry["images_per_second"]:.1f}'])
+    rows.append(
+        ['The paper, A100', '', *(f'{paper[stage]:g}' if stage in paper else '-' for stage in stages), '-', '-']
+    )
+    columns = ('Host', 'Precision', *(stage.replace('_', ' ') for stage in stages), 'Peak', 'Images / s')
+    return columns, rows, 'll' + 'r' * (len(columns) - 2)
+
+
+def _stage(figures: dict) -> str:
+    """``milliseconds (launches, waits)``."""
+    milliseconds = f'{figures["milliseconds"]:.3g}'
+    if figures['launches'] is None:
+        return milliseconds
+    return f'{milliseconds} ({figures["launches"]}, {figures["synchronizations"]})'
+
+
 def _targets(met: dict[str, bool]) -> str:
     missed = [name for name, key in (('time', 'times_faster'), ('memory', 'memory_ratio')) if not met.get(key, True)]
     return f'{" and ".join(missed)} missed' if missed else 'met'

@@ -21,7 +21,7 @@ from open_clip.transformer import ResidualAttentionBlock, VisionTransformer
 from torch import Tensor, nn
 
 from ..errors import TPAError
-from ..layers.precision import PRECISIONS
+from ..layers.precision import PRECISION_OPTIONS
 from ..options import Choice, one_of, unknown_option
 from ..weights.files import load_into, load_state_dict, local_path
 from ..weights.sources import clip_source
@@ -49,20 +49,24 @@ class CLIPSpec:
             or None for random weights. A tag is looked for in the weights folder as
             ``<model>.<tag>.safetensors`` (or .pt, .bin) before it is downloaded. A file may name the few words it was
             trained with, see :mod:`.tokenizer`.
-        precision: ``'float32'``, or ``'float16'`` or ``'bfloat16'`` by autocast.
+        precision: ``'float32'``, ``'float16'`` or ``'bfloat16'`` by autocast, or ``'auto'``: float16 on CUDA, as the
+            original implementations of hosts compute, and float32 elsewhere.
         quick_gelu: Activation of both towers: True for QuickGELU, False for GELU, None for that of the tag or, without
             a tag, of the model. Weights of OpenAI, MetaCLIP and DFN need QuickGELU. A tag implies it; if you give a
             file, state it here or by the model's name (``'ViT-B-16-quickgelu'``).
+        compile: Run the visual tower by torch.compile; where that fails, without, after a warning.
     """
 
     def __init__(
         self,
         model: str | Mapping,
         pretrained: str | os.PathLike | None = None,
-        precision: Annotated[str, Choice(PRECISIONS)] = 'float32',
+        precision: Annotated[str, Choice(PRECISION_OPTIONS)] = 'auto',
         quick_gelu: bool | None = None,
+        compile: bool = False,
     ) -> None:
-        self.precision = one_of('clip.precision', precision, tuple(PRECISIONS))
+        self.precision = one_of('clip.precision', precision, PRECISION_OPTIONS)
+        self.compile = one_of('clip.compile', compile, (False, True))
         self._stated_gelu = one_of('clip.quick_gelu', quick_gelu, (None, True, False))
         self.name = model.replace('/', '-') if isinstance(model, str) else 'a private CLIP model'
         self.config = _named_config(self.name) if isinstance(model, str) else _private_config(model)
@@ -74,7 +78,7 @@ class CLIPSpec:
     @classmethod
     def of(cls, clip: Mapping) -> CLIPSpec:
         """Reads the ``clip`` entry of a config."""
-        known = ('model', 'pretrained', 'precision', 'quick_gelu')
+        known = ('model', 'pretrained', 'precision', 'quick_gelu', 'compile')
         for key in set(clip) - set(known):
             raise unknown_option('clip', key, known)
         if 'model' not in clip:
@@ -135,7 +139,7 @@ class CLIPSpec:
             prefix = 'visual.'
             state = {name[len(prefix) :]: v for name, v in self._state.items() if name.startswith(prefix)}
             load_into(visual, state, self.path, model=self.name)
-        return CLIPTower(visual, position, self.precision)
+        return CLIPTower(visual, position, self.precision, self.compile)
 
     def text_tower(self) -> nn.Module:
         """A float32 model with ``encode_text`` and without an image tower."""
@@ -175,9 +179,10 @@ class CLIPSpec:
         kind = open_clip.CustomTextCLIP if config.pop('custom_text', False) else open_clip.CLIP
         if 'multimodal_cfg' in config:
             raise TPAError(f'{self.name} is not a plain CLIP model: choose another clip.model.')
-        # With a reduced precision open_clip takes LayerNorms that compute in float32 on every device.
+        # With a reduced precision open_clip takes LayerNorms that compute in float32 on every device. Which type it is
+        # does not matter to it, and tokens in float32 get the same numbers.
         reduced = 'vision_cfg' not in replaced and self.precision != 'float32'
-        dtype = PRECISIONS[self.precision] if reduced else None
+        dtype = torch.float16 if reduced else None
         with nullcontext() if self.path is None else torch.device('meta'):
             return kind(**config, cast_dtype=dtype)
 

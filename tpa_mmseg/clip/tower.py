@@ -9,11 +9,15 @@ from torch import Tensor, nn
 
 from ..errors import TPAError
 from ..layers.attention import attend
+from ..layers.compiling import compiled
 from ..layers.feed_forward import feed_forward as wide_layer
 from ..layers.feed_forward import residual
 from ..layers.position import RULES, PositionTable
-from ..layers.precision import autocast_to
+from ..layers.precision import autocast_to, used_precision
 from ..options import one_of
+
+#: The half precision of CLIP: the one that it was published in.
+CLIP_HALF = 'float16'
 
 
 class CLIPTower(nn.Module):
@@ -25,18 +29,32 @@ class CLIPTower(nn.Module):
         visual: open_clip's vision transformer.
         position: Rule that resizes the position embedding to another grid: ``'dino'`` (most hosts), ``'size'``
             (MaskCLIP) or ``'timm'`` (by size and antialiased: GEM).
-        precision: ``'float32'``, or ``'float16'`` or ``'bfloat16'`` by autocast.
+        precision: ``'float32'``, ``'float16'`` or ``'bfloat16'`` by autocast, or ``'auto'``: float16 on CUDA, float32
+            elsewhere.
+        compile: Run the blocks before the last by torch.compile, see :func:`~tpa_mmseg.layers.compiling.compiled`.
     """
 
-    def __init__(self, visual: VisionTransformer, position: str = 'dino', precision: str = 'float32') -> None:
+    def __init__(
+        self, visual: VisionTransformer, position: str = 'dino', precision: str = 'auto', compile: bool = False
+    ) -> None:
         super().__init__()
         self.visual = visual.requires_grad_(False).eval()
         self.positions = PositionTable(one_of('position', position, tuple(RULES)), visual.grid_size, prefix=1)
-        self.precision = precision
+        self._precision = precision
+        self._run_block = compiled(run_block) if compile else run_block
 
     @property
     def blocks(self) -> nn.ModuleList:
         return self.visual.transformer.resblocks
+
+    @property
+    def _device(self) -> torch.device:
+        return self.visual.conv1.weight.device
+
+    @property
+    def precision(self) -> str:
+        """The type in which the tower computes where it is now."""
+        return used_precision(self._precision, self._device, CLIP_HALF)
 
     @property
     def patch_size(self) -> int:
@@ -59,7 +77,7 @@ class CLIPTower(nn.Module):
 
     def autocast(self) -> torch.autocast:
         """Returns a context that runs the tower in its precision."""
-        return autocast_to(self.visual.conv1.weight.device, self.precision)
+        return autocast_to(self._device, self.precision)
 
     def embed(self, images: Tensor) -> Tensor:
         """(B, 3, H, W) normalized images -> (B, 1 + h w, D) tokens that enter the first block, class token first."""
@@ -82,7 +100,7 @@ class CLIPTower(nn.Module):
         """(B, 3, H, W) images -> (B, 1 + h w, D) tokens that enter the last ``leave`` blocks."""
         tokens = self.embed(images)
         for block in self.blocks[: len(self.blocks) - leave]:
-            tokens = run_block(block, tokens)
+            tokens = self._run_block(block, tokens)
         return tokens
 
     def project(self, tokens: Tensor) -> Tensor:

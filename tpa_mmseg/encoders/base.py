@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 from ..core.tables import kept_per_shape, to_device
 from ..errors import TPAError
-from ..layers.precision import PRECISIONS, autocast_to
+from ..layers.precision import PRECISION_OPTIONS, autocast_to, used_precision
 from ..layers.resize import nearest_multiple, resize
+from ..options import one_of
 from ..weights.files import digest
 
 
@@ -70,13 +71,16 @@ class Encoder(nn.Module, ABC):
             size of the host's pipeline. The aspect ratio is kept.
         max_tokens: Shrink images that would have more patches than this. The time of attention grows with the square
             of their number; fewer patches mean coarser features. Default: any number.
-        precision: ``'float32'``, or ``'float16'`` or ``'bfloat16'`` through autocast.
+        precision: ``'float32'``, ``'float16'`` or ``'bfloat16'`` through autocast, or ``'auto'``: :attr:`half` on CUDA,
+            float32 elsewhere.
 
     Attributes:
         fixed_size: Height and width to which :meth:`dense` resizes all images, if the network has one input size.
+        half: The half precision that ``'auto'`` stands for.
     """
 
     fixed_size: tuple[int, int] | None = None
+    half: str = 'bfloat16'
 
     def __init__(
         self,
@@ -88,11 +92,9 @@ class Encoder(nn.Module, ABC):
         std: Sequence[float],
         short_side: int | None = None,
         max_tokens: int | None = None,
-        precision: str = 'float32',
+        precision: str = 'auto',
     ) -> None:
         super().__init__()
-        if precision not in PRECISIONS:
-            raise TPAError(f'encoder.precision must be one of {", ".join(PRECISIONS)}, not {precision!r}.')
         if short_side is not None and short_side < 1:
             raise TPAError(f'encoder.short_side must be a positive number of pixels or None, not {short_side!r}.')
         if max_tokens is not None and max_tokens < 1:
@@ -102,10 +104,15 @@ class Encoder(nn.Module, ABC):
         self.patch = int(patch)
         self.short_side = short_side
         self.max_tokens = max_tokens
-        self.precision = precision
+        self._precision = one_of('encoder.precision', precision, PRECISION_OPTIONS)
         self.register_buffer('mean', torch.tensor(mean).view(3, 1, 1), persistent=False)
         self.register_buffer('std', torch.tensor(std).view(3, 1, 1), persistent=False)
         self.eval()
+
+    @property
+    def precision(self) -> str:
+        """The type in which the network computes where it is now."""
+        return used_precision(self._precision, self.mean.device, self.half)
 
     @abstractmethod
     def encode(self, images: Tensor) -> Tensor:
@@ -138,10 +145,14 @@ class Encoder(nn.Module, ABC):
         Returns:
             (D, h, w) or (B, D, h, w) float32 features.
         """
-        pixels = (normalization.undo(images.to(self.mean.device)) - self.mean) / self.std
-        batch = pixels if images.ndim == 4 else pixels[None]
-        features = self.dense(resize(batch, self.input_size(*images.shape[-2:])))
+        batch = self.prepare(images if images.ndim == 4 else images[None], normalization)
+        features = self.dense(batch)
         return features if images.ndim == 4 else features[0]
+
+    def prepare(self, images: Tensor, normalization: PixelNormalization) -> Tensor:
+        """Returns the (B, 3, h, w) input of :meth:`dense` for (B, 3, H, W) images. Args: as for :meth:`forward`."""
+        pixels = (normalization.undo(images.to(self.mean.device)) - self.mean) / self.std
+        return resize(pixels, self.input_size(*images.shape[-2:]))
 
     def input_size(self, height: int, width: int) -> tuple[int, int]:
         """Height and width of the network's input for an image of that size."""

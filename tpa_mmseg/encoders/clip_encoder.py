@@ -9,6 +9,7 @@ from mmseg.registry import MODELS
 from torch import Tensor
 
 from ..clip.source import CLIPSpec
+from ..clip.tower import CLIP_HALF
 from ..layers.position import RULES
 from ..options import AtLeastOne, Choice
 from .base import Encoder
@@ -19,12 +20,15 @@ class CLIPEncoder(Encoder):
     """The patch tokens of CLIP's plain visual tower, projected to the space of its text.
 
     Args:
-        clip: ``dict(model=, pretrained=, precision=, quick_gelu=)``, see :class:`~tpa_mmseg.clip.source.CLIPSpec`.
+        clip: ``dict(model=, pretrained=, precision=, quick_gelu=, compile=)``, see
+            :class:`~tpa_mmseg.clip.source.CLIPSpec`.
         position: Rule that resizes the position table to the image's grid, a key of
             :data:`~tpa_mmseg.layers.position.RULES`.
         short_side: As in :class:`Encoder`.
         max_tokens: As in :class:`Encoder`.
     """
+
+    half = CLIP_HALF
 
     def __init__(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -16,11 +17,12 @@ from timm.models.vision_transformer_sam import VisionTransformerSAM
 from torch import Tensor, nn
 
 from ..errors import TPAError
+from ..layers.compiling import compiled
 from ..layers.feed_forward import feed_forward, residual
 from ..layers.position import RULES, PositionTable, rule_of_family
-from ..layers.precision import PRECISIONS
+from ..layers.precision import PRECISION_OPTIONS
 from ..layers.resize import resize
-from ..options import AtLeastOne, Choice
+from ..options import AtLeastOne, Choice, one_of
 from .base import Encoder
 from .timm_models import build_network, full_name
 
@@ -44,6 +46,7 @@ class TimmEncoder(Encoder):
         short_side: As in :class:`Encoder`.
         max_tokens: As in :class:`Encoder`.
         precision: As in :class:`Encoder`.
+        compile: Run the blocks by torch.compile; where that fails, without, after a warning.
     """
 
     def __init__(
@@ -55,7 +58,8 @@ class TimmEncoder(Encoder):
         std: Sequence[float] | None = None,
         short_side: AtLeastOne | None = None,
         max_tokens: AtLeastOne | None = None,
-        precision: Annotated[str, Choice(PRECISIONS)] = 'float32',
+        precision: Annotated[str, Choice(PRECISION_OPTIONS)] = 'auto',
+        compile: bool = False,
     ) -> None:
         if position not in ('auto', *RULES):
             raise TPAError(f'encoder.position must be one of auto, {", ".join(RULES)}, not {position!r}.')
@@ -79,6 +83,9 @@ class TimmEncoder(Encoder):
             if self.fixed_size and value:
                 raise TPAError(f'{name or "SAM"} has a fixed input size, {self.fixed_size}: remove encoder.{option}.')
         self.position = self._position_rule(position, name)
+        self._run_block = compiled(run_block) if one_of('encoder.compile', compile, (False, True)) else run_block
+        if compile and self._table is None:
+            warnings.warn(f'encoder.compile=True has no effect on {name or type(network).__name__}.', stacklevel=2)
 
     def _position_rule(self, position: str, name: str | None) -> str:
         """Resolves ``'auto'`` and creates the table of a plain vision transformer; other networks resize their own."""
@@ -124,7 +131,7 @@ class TimmEncoder(Encoder):
     def _tokens(self, tokens: Tensor) -> Tensor:
         """Runs the rest of timm's ``forward_features``."""
         for block in self.network.blocks:
-            tokens = run_block(block, tokens)
+            tokens = self._run_block(block, tokens)
         return self.network.norm(tokens)
 
     def fingerprint(self) -> dict:

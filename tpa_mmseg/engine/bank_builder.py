@@ -145,6 +145,8 @@ def _visit(
     # before_test fires before the Runner puts the model into evaluation mode.
     model.eval()
     model.host.reset()
+    # Hosts that adapt to a batch are to adapt to each image alone.
+    batch_size = batch_size if model.host.images_are_independent else 1
     loader = DataLoader(
         share, batch_size, num_workers=workers, collate_fn=pseudo_collate, pin_memory=model.device.type == 'cuda'
     )

@@ -59,7 +59,7 @@ class PrototypeBankHook(Hook):
         path = Path(runner.work_dir) / BANK_FILE
         found = find_bank(path, model, pool, BankSpec(model.anchor_rule)) if self.reuse else None
         loader, independent = runner.cfg.test_dataloader, model.host.images_are_independent
-        how = loader.get('num_workers', 0), (loader.get('batch_size') or 1) if independent else 1
+        how = loader.get('num_workers', 0), loader.get('batch_size') or 1
         bank = build_bank(model, pool, *how) if found is None else found
         known = bank.diagnosis is not None and bank.diagnosis.made_with == measured_with(model.fusion)
         # Hosts that adapt to a batch would have to do so again.

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import torch
 from mmengine.config import Config, ConfigDict, DictAction
 from mmengine.runner import Runner
 from mmseg.registry import METRICS, MODELS
@@ -67,6 +68,8 @@ def checked_config(
     if launcher != 'none':
         cfg.model_wrapper_cfg = dict(type='TestOnlyWrapper')
     raise_problems([*found, *config_problems(cfg.to_dict())], f'The config {path}')
+    if torch.cuda.is_available():
+        cfg.test_dataloader.setdefault('pin_memory', True)
     return cfg
 
 

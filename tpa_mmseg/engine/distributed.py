@@ -9,7 +9,6 @@ import zlib
 
 import torch
 import torch.distributed as dist
-from mmengine.dist import init_dist
 from mmengine.model import is_model_wrapper
 from mmengine.registry import MODEL_WRAPPERS
 from torch import nn
@@ -36,8 +35,8 @@ def unwrap(model: nn.Module) -> nn.Module:
 def init_distributed(launcher: str) -> None:
     """Joins the group of ranks that a launcher started. Must run before the Runner is built.
 
-    mmengine's own start-up calls ``torch.cuda.set_device`` unconditionally, so on a machine without GPUs the group is
-    made here, with gloo; the Runner then finds it and leaves it alone.
+    mmengine's own start-up needs GPUs, and on Slurm as many as ranks in sight of each; the Runner finds this group and
+    leaves it alone.
     """
     if launcher == 'none' or dist.is_initialized():
         return
@@ -50,13 +49,32 @@ def init_distributed(launcher: str) -> None:
     os.environ.setdefault('MASTER_PORT', str(_port_of_job()))
     if _on_one_machine(launcher):
         _stay_on_loopback(launcher)
-    if torch.cuda.is_available():
-        init_dist(launcher, backend='nccl')
-        return
     for name, source in zip(_VARIABLES['pytorch'], _VARIABLES[launcher], strict=True):
         os.environ[name] = os.environ.get(source, '0')
     os.environ.setdefault('MASTER_ADDR', _first_slurm_node() if launcher == 'slurm' else '127.0.0.1')
-    dist.init_process_group('gloo')
+    on_gpus = torch.cuda.is_available()
+    if on_gpus:
+        torch.cuda.set_device(gpu_of_rank(int(os.environ['LOCAL_RANK']), torch.cuda.device_count(), launcher))
+    dist.init_process_group('nccl' if on_gpus else 'gloo')
+
+
+def gpu_of_rank(local_rank: int, gpus: int, launcher: str) -> int:
+    """Returns the number of the GPU that a rank computes on.
+
+    Args:
+        local_rank: Number of the rank on its machine.
+        gpus: GPUs that the rank sees.
+        launcher: One of :data:`LAUNCHERS`.
+    """
+    # Slurm and MPI may show every rank its own GPU alone.
+    if gpus == 1 and launcher != 'pytorch':
+        return 0
+    if local_rank >= gpus:
+        raise TPAError(
+            f'Rank {local_rank} of this machine has no GPU: {gpus} are visible. Start at most {gpus} ranks, or make '
+            'more of them visible (CUDA_VISIBLE_DEVICES).'
+        )
+    return local_rank
 
 
 def _on_one_machine(launcher: str) -> bool:

@@ -49,8 +49,17 @@ class Plugin(ABC):
         """Raises TPAError for a host that the plug-in does not support."""
 
     @abstractmethod
-    def features(self, host: CLIPHost, images: Tensor) -> Tensor:
-        """(B, 3, h, w) windows -> (B, E, gh, gw) features in the space of the text, not normalized."""
+    def features(self, host: CLIPHost, images: Tensor, block: BlockParts | None = None) -> Tensor:
+        """Computes the features of windows.
+
+        Args:
+            host: The host.
+            images: (B, 3, h, w) windows.
+            block: The host's last block on them, if it is open already.
+
+        Returns:
+            (B, E, gh, gw) features in the space of the text, not normalized.
+        """
 
     @abstractmethod
     def settings(self) -> dict:

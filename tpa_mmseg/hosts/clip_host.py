@@ -38,7 +38,7 @@ class CLIPHost(Host):
     :meth:`score_windows` and :meth:`score_maps_of`.
 
     Args:
-        clip: ``dict(model=, pretrained=, precision=, quick_gelu=)``, see :class:`CLIPSpec`.
+        clip: ``dict(model=, pretrained=, precision=, quick_gelu=, compile=)``, see :class:`CLIPSpec`.
         class_names: File, packaged list, string or list of class names, see :meth:`ClassNames.read`.
         text_features: Ready-made query features instead, see :func:`read_features`.
         query_to_class: Class of each ready-made query, if neither class names nor the file give it.
@@ -199,6 +199,10 @@ class CLIPHost(Host):
     def fit(self, image: Tensor) -> Tensor:
         """Returns a (3, H, W) image in the size in which it is cut."""
         return image
+
+    def fitted_size(self, size: tuple[int, int]) -> tuple[int, int]:
+        """Height and width of an image after :meth:`fit`."""
+        return size
 
     def score_windows(self, windows: list[list[Tensor]]) -> list[list[Tensor]]:
         """Second step: runs the network on the (3, h, w) windows of each image, every window on its own.

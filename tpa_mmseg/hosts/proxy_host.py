@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import torch
 from mmseg.registry import MODELS
+from mmseg.structures import SegDataSample
 from torch import Tensor
 
 from ..clip.source import CLIPSpec
+from ..core import ScoreMap
 from ..encoders import Encoder
 from ..errors import TPAError
 from ..layers.resize import resize
 from ..options import AtLeastOne, Positive
 from .clip_host import CLIPHost
 from .proxy_attention import grid_values
+from .window_features import image_features
+from .windows import Cut, run_on_windows
 
 
 class ProxyHost(CLIPHost):
@@ -43,6 +49,7 @@ class ProxyHost(CLIPHost):
         self.proxy = proxy if isinstance(proxy, Encoder) else MODELS.build(proxy)
         if not isinstance(self.proxy, Encoder):
             raise TPAError(f'proxy must be an encoder, e.g. TimmEncoder, not {type(self.proxy).__name__}.')
+        self.proxy.half = 'float16'  # as the original: its cosines pass a threshold, for which bfloat16 is coarse
         if not gamma > 0:
             raise TPAError(f'gamma must be positive, not {gamma}.')
         self.beta, self.gamma = float(beta), float(gamma)
@@ -72,6 +79,38 @@ class ProxyHost(CLIPHost):
         if self.proxy.fixed_size is None:
             images = images[..., : self._whole_patches(images.shape[2]), : self._whole_patches(images.shape[3])]
         return self.proxy.dense(images)
+
+    def scores_and_features(
+        self, inputs: Tensor | Sequence[Tensor], data_samples: Sequence[SegDataSample] | None = None
+    ) -> tuple[list[ScoreMap], list[Tensor]]:
+        """Runs the networks once. Args: as for :meth:`score_maps`.
+
+        Returns:
+            The scores of every image, and the (P, h, w) float32 features of the proxy, joined from its windows.
+        """
+        cuts = self.cut(inputs, data_samples)
+        found = run_on_windows(self.maps_and_proxy, [cut.windows for cut in cuts], self.windows_per_call)
+        scores = self.score_maps_of(cuts, [[self.without_proxy(window) for window in maps] for maps in found])
+        return scores, [self._image_features(cut, maps) for cut, maps in zip(cuts, found, strict=True)]
+
+    def proxy_maps(self, inputs: Tensor | Sequence[Tensor]) -> list[Tensor]:
+        """Runs the proxy alone. Returns the (P, h, w) features of every image, as :meth:`scores_and_features`."""
+        cuts = self.cut(inputs)
+        found = run_on_windows(self.proxy_features, [cut.windows for cut in cuts], self.windows_per_call)
+        return [self._image_features(cut, maps) for cut, maps in zip(cuts, found, strict=True)]
+
+    def _image_features(self, cut: Cut, maps: Sequence[Tensor]) -> Tensor:
+        """The features of an image. Args: cut; maps: of its windows, the proxy's P channels last."""
+        size = self.fitted_size(tuple(cut.image.shape[-2:]))
+        return image_features([window[-self.proxy.dim :] for window in maps], self.sliding, size)
+
+    @abstractmethod
+    def maps_and_proxy(self, images: Tensor) -> Tensor:
+        """(B, 3, h, w) windows -> (B, K + P, gh, gw): what their scores are made of, and the proxy's features."""
+
+    def without_proxy(self, window: Tensor) -> Tensor:
+        """The part of a (K + P, gh, gw) map from :meth:`maps_and_proxy` that :meth:`score_maps_of` takes."""
+        return window[: -self.proxy.dim]
 
     def _whole_patches(self, side: int) -> int:
         """Returns the number of pixels up to the last whole patch; CLIP drops the rest as well."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from mmseg.registry import MODELS
 from torch import Tensor
 
@@ -45,9 +46,18 @@ class ProxyCLIP(ProxyHost):
         self.plugin = attach(plugin, self)
 
     def features(self, images: Tensor) -> Tensor:
+        return self._features(images, self.proxy_features(images))
+
+    def _features(self, images: Tensor, proxy: Tensor) -> Tensor:
         if self.plugin is not None:
-            return self.plugin.features(self, images)
-        return self.mix(images, self.proxy_features(images))
+            return self.plugin.features(self, images, self.open_block(images, proxy))
+        return self.mix(images, proxy)
+
+    def maps_and_proxy(self, images: Tensor) -> Tensor:
+        with self.tower.autocast():
+            proxy = self.proxy_features(images)
+            features = self._features(images, proxy)
+        return torch.cat((self.cosines(features), proxy), 1)
 
     def mix(self, images: Tensor, proxy: Tensor) -> Tensor:
         """Computes the features of CLIP, mixed by the proxy's similarities.

@@ -76,11 +76,18 @@ class SegmentorHost(Host):
     ) -> list[ScoreMap]:
         if isinstance(inputs, Tensor):
             return self._batch_maps(inputs, data_samples)
-        return [
-            scores
-            for image, sample in split_batch(inputs, data_samples)
-            for scores in self._batch_maps(image[None], None if sample is None else [sample])
-        ]
+        # On a GPU images of one size go through the network together; a CPU gains nothing from it.
+        groups: dict[tuple, list[int]] = {}
+        for index, image in enumerate(inputs):
+            alone = index if image.device.type == 'cpu' else None
+            groups.setdefault((tuple(image.shape), alone), []).append(index)
+        maps: list[ScoreMap] = [None] * len(inputs)
+        for members in groups.values():
+            samples = None if data_samples is None else [data_samples[index] for index in members]
+            batch = self._batch_maps(torch.stack([inputs[index] for index in members]), samples)
+            for index, scores in zip(members, batch, strict=True):
+                maps[index] = scores
+        return maps
 
     def caveats(self) -> list[str]:
         if not self.untrained:

@@ -157,7 +157,7 @@ class StitchedWindows:
         nonfinite: bool = True,
     ) -> None:
         down, across = (sliding.spans(side) for side in network)
-        blocks, heights, widths = _joined(maps, len(across))
+        blocks, heights, widths = join_windows(maps, len(across))
         self._blocks, self._broken = _without_nonfinite(blocks) if nonfinite else (blocks, None)
         self._size = size
         self._down = (down, heights, network[0], size[0])
@@ -217,7 +217,7 @@ class StitchedWindows:
             return (down @ blocks) @ across
 
 
-def _joined(maps: Sequence[Tensor], columns: int) -> tuple[Tensor, tuple[int, ...], tuple[int, ...]]:
+def join_windows(maps: Sequence[Tensor], columns: int) -> tuple[Tensor, tuple[int, ...], tuple[int, ...]]:
     """The (Q, h, w) maps of windows side by side, ``columns`` in a row, and their heights and widths."""
     heights, widths = tuple(m.shape[1] for m in maps[::columns]), tuple(m.shape[2] for m in maps[:columns])
     batch, *others = stack_equal([m.float() for m in maps])

@@ -49,8 +49,8 @@ class FSA(Plugin):
         self.sharpness, self.keep = float(sharpness), float(keep)
         self.patch_scale, self.uniform_scale = float(patch_scale), float(uniform_scale)
 
-    def features(self, host: CLIPHost, images: Tensor) -> Tensor:
-        return self.refine(host.open_block(images), host.cosines)
+    def features(self, host: CLIPHost, images: Tensor, block: BlockParts | None = None) -> Tensor:
+        return self.refine(block or host.open_block(images), host.cosines)
 
     def refine(self, block: BlockParts, cosines: Callable[[Tensor], Tensor]) -> Tensor:
         """Computes the features of a host with FSA inside.

@@ -77,7 +77,7 @@ class ResCLIP(Plugin):
                 f'rcs.blocks must be blocks before the last, 0 to {last - 1} in this CLIP, not {list(self.rcs.blocks)}.'
             )
 
-    def features(self, host: LastBlockHost, images: Tensor) -> Tensor:
+    def features(self, host: LastBlockHost, images: Tensor, block: BlockParts | None = None) -> Tensor:
         tokens, earlier = self._trunk(host.tower, images)
         block = host.open_block(images, tokens)
         cross = None if self.rcs is None else cross_correlation(earlier, block.values)

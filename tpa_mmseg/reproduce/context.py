@@ -52,6 +52,7 @@ class RunContext:
         self.source = self.suite.config(run)
         self.cfg = self._load()
         self.num_workers: int = self.cfg.test_dataloader.get('num_workers', 0)
+        self.batch_size: int = self.cfg.test_dataloader.get('batch_size') or 1
         self.device = get_device()
         self._started = time.monotonic()
         self._pass_started: float | None = None
@@ -114,7 +115,7 @@ class RunContext:
         # An earlier attempt, killed later on, may have left them.
         banks = {key: find_bank(paths[key], self.model, pool, spec) for key, spec in specs.items()}
         if None in banks.values():
-            banks = build_banks(self.model, pool, specs, self.num_workers)
+            banks = build_banks(self.model, pool, specs, self.num_workers, self.batch_size)
             for key, bank in banks.items():
                 save_on_main(bank, paths[key])
         self._banks = self._diagnosed(banks, pool)
@@ -125,7 +126,7 @@ class RunContext:
         """The banks, with a diagnosis of their own for the variants of consistent TPA."""
         fusions = {variant.key: self._fusion(variant) for variant in self.run.settings}
         wanted = {key: (bank, fusions[key]) for key, bank in banks.items() if fusions[key].consistent}
-        found = diagnose(self.model, pool, wanted, self.cfg.test_dataloader.get('num_workers', 0)) if wanted else {}
+        found = diagnose(self.model, pool, wanted, self.num_workers, self.batch_size) if wanted else {}
         # Variants share a bank, which has one diagnosis.
         banks = {key: copy.copy(bank) for key, bank in banks.items()}
         for key, diagnosis in found.items():
@@ -167,8 +168,10 @@ class RunContext:
     def images(self, dataset: Dataset, indices: Sequence[int] | None = None) -> Iterator[dict]:
         """Batches of a dataset, or of some of its images, in order."""
         part = dataset if indices is None else Subset(dataset, list(indices))
-        batch_size = self.cfg.test_dataloader.get('batch_size', 1)
-        yield from DataLoader(part, batch_size, num_workers=self.num_workers, collate_fn=pseudo_collate)
+        pin = self.cfg.test_dataloader.get('pin_memory', False)
+        yield from DataLoader(
+            part, self.batch_size, num_workers=self.num_workers, collate_fn=pseudo_collate, pin_memory=pin
+        )
 
     def pool(self, options: PoolOptions | None = None) -> Pool:
         """Images without labels, by default those of the config."""

@@ -7,16 +7,9 @@ import statistics
 import tempfile
 from pathlib import Path
 
-import torch
-from mmseg.structures import SegDataSample
-from torch import Tensor
-
-from ..core import ENCODER, Evidence, Lookup, PrototypeBank, ScoreMap
-from ..encoders import PixelNormalization
+from ..core import PrototypeBank
 from ..engine.provenance import device_name
-from ..engine.timing import StageTimer
-from ..hosts import Host
-from ..hosts.batch import unpad
+from ..engine.timing import StageTimer, run_stages
 from .context import RunContext
 from .experiments import COST_MEASURED, COST_WARM_UP
 from .results import Cost, RunResult, Timing
@@ -50,34 +43,12 @@ def cost_run(context: RunContext) -> RunResult:
     return context.result(len(times), cost=cost)
 
 
-@torch.no_grad()
 def _measure(context: RunContext, data: dict, bank: PrototypeBank) -> tuple[dict[str, float], tuple[int, int], float]:
     """Seconds of every step for one image, the size of the network's input, and megabytes of its cached features."""
-    model, timed = context.model, StageTimer(context.device)
-    prepared = model.data_preprocessor(data, False)
-    image, sample = prepared['inputs'][0], prepared['data_samples'][0]
-    pixels, normalization = unpad(image, sample.metainfo), PixelNormalization.of(model.data_preprocessor)
-    timed('clip', lambda: model.encoders['clip'](pixels, normalization))
-    scores = timed('host', lambda: _host_scores(model.host, image, sample))
-    phi = timed('encoder', lambda: model.encoder(pixels, normalization))
-    # The pool's images go through the same encoder; measured on its own, as the paper does.
-    timed('bank_encoder_pass', lambda: model.encoder(pixels, normalization))
-    timed('bank_update', lambda: bank.add(Evidence(scores, {ENCODER: phi})))
-    if phi.is_cuda:
-        # The cache of a pool's features is in half precision, and in the memory of the CPU.
-        cached = phi.half().cpu().pin_memory()
-        timed('feature_transfer', lambda: cached.to(phi.device, non_blocking=True))
-    prototypes = bank.prototypes()
-    timed('lookup', lambda: _look_up(Lookup(prototypes, phi, scores.size), scores))
+    timed = StageTimer(context.device)
+    size, phi = run_stages(context.model, data, bank, timed)
     timed.seconds['total'] = timed.seconds['host'] + timed.seconds['encoder']
-    return timed.seconds, tuple(image.shape[-2:]), round(phi.half().nbytes / _MB, 3)
-
-
-def _host_scores(host: Host, image: Tensor, sample: SegDataSample) -> ScoreMap:
-    """The host's scores of an image, including mask refinement, which is done when rows are first read."""
-    (scores,) = host.score_maps(image[None], [sample])
-    scores.log_band(0, 1)
-    return scores
+    return timed.seconds, size, round(phi.half().nbytes / _MB, 3)
 
 
 def _file_size(bank: PrototypeBank) -> int:
@@ -85,12 +56,6 @@ def _file_size(bank: PrototypeBank) -> int:
         path = Path(folder) / 'bank.safetensors'
         bank.save(path)
         return path.stat().st_size
-
-
-def _look_up(lookup: Lookup, scores) -> None:
-    """All cosines of an image, band by band."""
-    for top, bottom in scores.ranges():
-        lookup.band(top, bottom)
 
 
 def _timing(seconds: list[float]) -> Timing:

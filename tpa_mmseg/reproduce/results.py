@@ -198,7 +198,8 @@ class Cost:
     Args:
         columns: Name -> time: ``clip`` (one pass of CLIP's visual tower over the image), ``host`` (all of the host),
             ``encoder``, ``total`` (host and encoder), ``bank_encoder_pass``, ``bank_update``, ``feature_transfer`` (of
-            cached half-precision features from the CPU to the GPU; absent without a GPU), ``lookup``.
+            cached half-precision features from the CPU to the GPU; absent without a GPU), ``lookup``, ``decode``
+            (labels of the host and of TPA).
         bank_mb: Size of the bank's file.
         cache_mb_per_image: Size of an image's features in half precision; the median of the images.
         image_size: Height and width of the network's input, the medians of the images.

@@ -15,7 +15,8 @@ from timm.models.vision_transformer_sam import Block
 from torch import Tensor, nn
 
 from ..encoders.timm_models import load_file
-from ..layers.precision import PRECISIONS, autocast_to
+from ..layers.compiling import compiled
+from ..layers.precision import PRECISION_OPTIONS, autocast_to, used_precision
 from ..options import Choice, one_of, unknown_option
 from .attention import GlobalAttention
 from .model import PUBLISHED, SAMModel, find_checkpoint
@@ -56,18 +57,24 @@ class SAMEncoder(nn.Module):
     Args:
         model: ``'vit_b'``, ``'vit_l'``, ``'vit_h'`` or the dimensions of a :class:`SAMModel`.
         checkpoint: The original file, None for the one in the weights folder, False for random weights.
-        precision: ``'float32'``, or ``'float16'`` or ``'bfloat16'`` by autocast.
+        precision: ``'float32'``, ``'float16'`` or ``'bfloat16'`` by autocast, or ``'auto'``: float16 on CUDA, as in
+            Trident's original implementation, and float32 elsewhere.
+        compile: Run the windowed blocks, which are most of them, by torch.compile; where that fails, without.
     """
 
     def __init__(
         self,
         model: Annotated[str, Choice(PUBLISHED)] | Annotated[dict, SAMModel] = 'vit_b',
         checkpoint: str | os.PathLike | bool | None = None,
-        precision: Annotated[str, Choice(PRECISIONS)] = 'float32',
+        precision: Annotated[str, Choice(PRECISION_OPTIONS)] = 'auto',
+        compile: bool = False,
     ) -> None:
         super().__init__()
         self.model = SAMModel.of(model)
-        self.precision = one_of('sam.precision', precision, tuple(PRECISIONS))
+        self._precision = one_of('sam.precision', precision, PRECISION_OPTIONS)
+        self._run_block = (
+            compiled(_windowed_block) if one_of('sam.compile', compile, (False, True)) else _windowed_block
+        )
         self.path = None if checkpoint is False else find_checkpoint(model, checkpoint)
         self.network = self.model.network().requires_grad_(False).eval()
         if self.path is not None:
@@ -78,10 +85,15 @@ class SAMEncoder(nn.Module):
     @classmethod
     def of(cls, sam: Mapping | None) -> SAMEncoder:
         """Reads the ``sam`` entry of a config."""
-        known = ('model', 'checkpoint', 'precision')
+        known = ('model', 'checkpoint', 'precision', 'compile')
         for key in set(sam or ()) - set(known):
             raise unknown_option('sam', key, known)
         return cls(**(sam or {}))
+
+    @property
+    def precision(self) -> str:
+        """The type in which the network computes where it is now."""
+        return used_precision(self._precision, self.mean.device, 'float16')
 
     @torch.no_grad()
     def forward(self, image: np.ndarray, embed: bool) -> SAMFeatures:
@@ -96,7 +108,7 @@ class SAMEncoder(nn.Module):
         with autocast_to(self.mean.device, self.precision):
             tokens = self.network.patch_embed(self.prepare(image, frame)) + self.network.pos_embed
             for block in blocks:
-                tokens = block(tokens) if block.window_size else _global_block(block, tokens)
+                tokens = (self._run_block if block.window_size else _global_block)(block, tokens)
             attention = GlobalAttention.of(last.attn, last.norm1(tokens))
             embedding = None
             if embed:
@@ -110,6 +122,11 @@ class SAMEncoder(nn.Module):
         pixels = torch.from_numpy(resized).to(self.mean.device).permute(2, 0, 1).float()
         side = self.model.image_size
         return F.pad((pixels - self.mean) / self.std, (0, side - frame[1], 0, side - frame[0]))[None]
+
+
+def _windowed_block(block: Block, tokens: Tensor) -> Tensor:
+    """A block of timm's SAM with attention inside windows: (1, H, W, D) tokens -> (1, H, W, D)."""
+    return block(tokens)
 
 
 def _global_block(block: Block, tokens: Tensor, attention: GlobalAttention | None = None) -> Tensor:

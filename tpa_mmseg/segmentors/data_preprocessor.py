@@ -10,8 +10,13 @@ from mmseg.registry import MODELS
 class TPADataPreProcessor(SegDataPreProcessor):
     """Like ``SegDataPreProcessor``, but a test batch of different sizes stays a list of (3, H, W) images.
 
-    Hosts give every image of such a list the numbers it gets alone.
+    Hosts give every image of such a list the numbers it gets alone. Images in pinned memory are copied to the GPU while
+    it computes.
     """
+
+    def __init__(self, *args, **kwargs) -> None:
+        super().__init__(*args, **kwargs)
+        self._non_blocking = True
 
     def forward(self, data: dict, training: bool = False) -> dict:
         sizes = {tuple(image.shape[-2:]) for image in data['inputs']}

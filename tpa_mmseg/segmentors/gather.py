@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -11,8 +10,9 @@ from torch import Tensor
 
 from ..core import Evidence
 from ..encoders import Encoder, PixelNormalization
-from ..hosts import Host
+from ..hosts import Host, HostFeatures
 from ..hosts.batch import image_name, split_batch, unpad
+from ..hosts.windows import run_batched
 
 
 @torch.no_grad()
@@ -23,7 +23,7 @@ def gather_evidence(
     inputs: Tensor | Sequence[Tensor],
     data_samples: Sequence[SegDataSample] | None = None,
 ) -> list[Evidence]:
-    """The evidence of a batch: one pass of the host and one of each encoder.
+    """The evidence of a batch: one pass of the host and one of each encoder that the host does not run itself.
 
     Args:
         host: The host.
@@ -34,8 +34,15 @@ def gather_evidence(
     """
     pairs = split_batch(inputs, data_samples)
     images = [unpad(image, {} if sample is None else sample.metainfo) for image, sample in pairs]
-    maps = host.score_maps(inputs, data_samples)
-    features = {name: _encode(encoder, normalization, images) for name, encoder in encoders.items()}
+    shared = {name for name, encoder in encoders.items() if isinstance(encoder, HostFeatures)}
+    if shared:
+        maps, of_host = host.scores_and_features(inputs, data_samples)
+    else:
+        maps, of_host = host.score_maps(inputs, data_samples), []
+    features = {
+        name: of_host if name in shared else _encode(encoder, normalization, images)
+        for name, encoder in encoders.items()
+    }
     gathered = []
     for index, ((_, sample), scores) in enumerate(zip(pairs, maps, strict=True)):
         own = {name: of_all[index] for name, of_all in features.items()}
@@ -51,13 +58,8 @@ def gather_evidence(
 
 
 def _encode(encoder: Encoder, normalization: PixelNormalization, images: Sequence[Tensor]) -> list[Tensor]:
-    """(D, h, w) features of each image; on a GPU images of one size go through the network together."""
-    groups: dict[tuple, list[int]] = defaultdict(list)
-    for index, image in enumerate(images):
-        # A CPU gains nothing from a batch, and an image alone has the same bits in every batch.
-        groups[(tuple(image.shape), index if image.device.type == 'cpu' else None)].append(index)
-    features: dict[int, Tensor] = {}
-    for members in groups.values():
-        batch = encoder(torch.stack([images[index] for index in members]), normalization)
-        features.update(zip(members, batch, strict=True))
-    return [features[index] for index in range(len(images))]
+    """(D, h, w) features of each image; on a GPU inputs of one size go through the network together."""
+    prepared = [encoder.prepare(image[None], normalization)[0] for image in images]
+    # A CPU gains nothing from a batch, and an image alone has the same bits in every batch.
+    on_cpu = not prepared or prepared[0].device.type == 'cpu'
+    return run_batched(encoder.dense, prepared, 1 if on_cpu else len(prepared))

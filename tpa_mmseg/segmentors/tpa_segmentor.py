@@ -30,7 +30,7 @@ from ..core.bank_file import check_fingerprint
 from ..core.centered import SecondTerm
 from ..encoders import Encoder, PixelNormalization
 from ..errors import TPAError
-from ..hosts import Host, SegmentorHost
+from ..hosts import Host, HostFeatures, SegmentorHost
 from ..hosts.base import build_preprocessor
 from ..hosts.batch import split_batch
 from ..hosts.class_meta import ClassMetaMixin
@@ -47,7 +47,8 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
 
     Args:
         host: Config of a host, or of any registered segmentor.
-        encoder: Config of the frozen dense encoder.
+        encoder: Config of the frozen dense encoder; ``dict(type='HostFeatures')`` for the one inside ProxyCLIP or
+            Trident.
         bank: File of a saved bank. Default: PrototypeBankHook builds one before the test.
         bank_scope: ``'pool'``, or ``'image'`` for the ablation in which each test image is its own pool.
         anchors: Options of :class:`AnchorRule`.
@@ -83,6 +84,8 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
         preprocessor = build_preprocessor(data_preprocessor) or host.data_preprocessor
         super().__init__(data_preprocessor=preprocessor, init_cfg=init_cfg)
         self.host = host
+        if isinstance(encoder, HostFeatures):
+            encoder.attach(host)
         self.encoders = nn.ModuleDict({ENCODER: encoder})
         self.bank_scope = one_of('model.bank_scope', bank_scope, ('pool', 'image'))
         self.anchor_rule = options_of(AnchorRule, anchors, 'model.anchors')

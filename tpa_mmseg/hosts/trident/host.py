@@ -40,7 +40,7 @@ class Trident(ProxyHost):
     Args:
         proxy: Config of the encoder whose similarities mix CLIP's values within windows. Its mean cosine is taken over
             all windows of the image.
-        sam: ``dict(model=, checkpoint=, precision=)``, see :class:`SAMEncoder`.
+        sam: ``dict(model=, checkpoint=, precision=, compile=)``, see :class:`SAMEncoder`.
         cos_fac: Patches whose values in SAM have a cosine of at most ``cos_fac`` times the mean do not mix.
         refine_neg_cos: Keep such thresholds if they are negative, instead of taking 0.6.
         halves: Run SAM on the left and the right half of the image separately (Cityscapes).
@@ -119,12 +119,17 @@ class Trident(ProxyHost):
         return image if target == size else resize(image[None].float(), target)[0]
 
     def fitted_size(self, size: tuple[int, int]) -> tuple[int, int]:
-        """Height and width of an image after :meth:`fit`."""
         patch = self.tower.patch_size
         if not any(side % patch for side in size):
             return size
         scale = next_multiple(max(size), patch) / max(size)
         return tuple(max(next_multiple(int(side * scale), patch), self.sliding.crop) for side in size)
+
+    def maps_and_proxy(self, images: Tensor) -> Tensor:
+        return self.window_maps(images)
+
+    def without_proxy(self, window: Tensor) -> Tensor:
+        return window  # windows are mixed by the proxy's similarities when they are spliced
 
     def window_maps(self, images: Tensor) -> Tensor:
         """(B, 3, h, w) windows -> (B, D + P, gh, gw): CLIP's values on the proxy's grid, and the proxy's features."""
