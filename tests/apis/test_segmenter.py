@@ -66,7 +66,7 @@ def passes(segmenter: Segmenter, monkeypatch: pytest.MonkeyPatch) -> Passes:
 def limit_cache(segmenter: Segmenter, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     """Leave room for the evidence of so many images."""
     segmenter.evidence(segmenter.segment_one(IMAGES[0]).image).release()
-    monkeypatch.setattr(segmenter, 'cache_bytes', count * segmenter._cache.nbytes)
+    monkeypatch.setattr(segmenter, 'cache_bytes', count * segmenter._evidence.cache.nbytes)
     segmenter.clear_cache()
 
 
@@ -114,26 +114,26 @@ def test_images_that_do_not_fit_into_the_cache_are_run_again(
     limit_cache(segmenter, monkeypatch, kept)
     passes.host = passes.encoder = 0
     segmenter.segment(write(tmp_path / 'photos', 6))
-    assert len(segmenter._cache) == kept and segmenter._cache.nbytes <= segmenter.cache_bytes
+    assert len(segmenter._evidence.cache) == kept and segmenter._evidence.cache.nbytes <= segmenter.cache_bytes
     assert passes.both == (6 + 6 - kept, 6 + 6 - kept)
 
 
 def test_only_the_image_in_view_holds_what_can_be_computed_again(segmenter: Segmenter) -> None:
     for collection in (False, True):
         segmenter.segment(IMAGES if collection else IMAGES[0])
-        assert [bool(evidence._norms) for evidence in segmenter._cache._kept.values()] == (
+        assert [bool(evidence._norms) for evidence in segmenter._evidence.cache._kept.values()] == (
             [False] * 3 if collection else [True]
         )
     segmenter.segment_one(IMAGES[0])
     segmenter.segment_one(IMAGES[1], alpha=0.1)
-    assert [bool(evidence._norms) for evidence in segmenter._cache._kept.values()] == [False, True, False]
+    assert [bool(evidence._norms) for evidence in segmenter._evidence.cache._kept.values()] == [False, True, False]
 
 
 def test_cache_stays_below_its_bytes_with_maps_of_full_size(tmp_path: Path) -> None:
     config = tiny_config('NACLIP', pamr_steps=1, pamr_dilations=(1,))
     segmenter = Segmenter(CLASSES, config, cache_bytes=100_000, progress=False)
     segmenter.segment(write(tmp_path / 'photos', 6))
-    assert len(segmenter._cache) > 0 and segmenter._cache.nbytes <= 100_000
+    assert len(segmenter._evidence.cache) > 0 and segmenter._evidence.cache.nbytes <= 100_000
 
 
 def test_nothing_changes_if_nothing_is_kept(
@@ -146,7 +146,7 @@ def test_nothing_changes_if_nothing_is_kept(
     segmenter.reset_bank()
     for ours, theirs in zip(segmenter.segment(tmp_path / 'photos', alpha=0.1, k=1.3), expected, strict=True):
         assert np.array_equal(ours.labels, theirs.labels)
-    assert not len(segmenter._cache)
+    assert not len(segmenter._evidence.cache)
 
 
 @pytest.mark.parametrize('settings', ({'alpha': 0.1}, {'lambda_': 40}, {'k': 1.5}, {'alpha': 0.9, 'k': 1.0}))
@@ -154,8 +154,7 @@ def test_other_settings_give_what_a_new_start_with_them_gives(settings: dict, se
     segmenter.segment(IMAGES)
     changed = segmenter.segment(IMAGES, **settings)
     fresh = tiny_segmenter(**{'k': 1.1, **settings})
-    fresh._loaded = segmenter._loaded
-    fresh.reset_bank()
+    fresh._start(segmenter._loaded)
     for ours, theirs in zip(changed, fresh.segment(IMAGES), strict=True):
         assert np.array_equal(ours.labels, theirs.labels)
         assert np.array_equal(ours.host_labels, theirs.host_labels)
@@ -284,6 +283,7 @@ def test_images_in_memory_are_held_for_other_k_up_to_the_cache(
     segmenter: Segmenter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(segmenter, 'cache_bytes', 2 * IMAGES[0].nbytes)
+    segmenter.clear_cache()
     segmenter.adapt(IMAGES[:2])
     assert segmenter.bank_with(1.4).images == 2
     segmenter.adapt(IMAGES[2])
@@ -296,7 +296,7 @@ def test_stream_updates_the_bank_and_uses_it_as_it_is(segmenter: Segmenter, pass
     assert images == [1, 2, 3] and passes.both == (3, 3)
     assert [result.settings.bank_images for result in segmenter.stream(IMAGES)] == [3, 3, 3]
     assert len(list(segmenter.stream(IMAGES[0]))) == 1
-    assert not len(segmenter._cache)
+    assert not len(segmenter._evidence.cache)
     with pytest.raises(TPAError, match='k is fixed'):
         segmenter.bank_with(1.4)
 
@@ -387,14 +387,12 @@ def test_config_with_fixed_classes_needs_none() -> None:
         Segmenter(['cat', 'dog'], host=FCN)
 
 
-def test_consistent_tpa_looks_at_the_pool_again_without_the_models(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_consistent_tpa_looks_at_the_pool_again_without_the_models(segmenter: Segmenter, passes: Passes) -> None:
     images = [painted(number) for number in range(6)]
-    segmenter = tiny_segmenter()
     paper = segmenter.segment(images)
-    passes = Passes(segmenter, monkeypatch)
     consistent = segmenter.segment(images, consistent=True)
     found = segmenter.bank.diagnosis
-    assert passes.both == (0, 0)
+    assert passes.both == (6, 6)
     assert found.points > 0 and found.describe() in segmenter.describe_bank()
     same = all(np.array_equal(one.labels, other.labels) for one, other in zip(paper, consistent, strict=True))
     assert same == (found.beta2 == 0)

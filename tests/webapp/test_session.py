@@ -47,7 +47,7 @@ def visit(visits: Visits) -> Visit:
 def runs(visit: Visit, monkeypatch: pytest.MonkeyPatch) -> list:
     """One entry for every pass of the host or the encoder."""
     loaded, seen = visit.view(*DEFAULTS)[1]._loaded, []
-    for network, method in ((loaded.host, 'score_maps'), (loaded.encoder, 'forward')):
+    for network, method in ((loaded.host, 'score_maps'), (loaded.encoder, 'dense')):
         original = getattr(type(network), method)
         spy = lambda *args, original=original, **kwargs: seen.append(args) or original(*args, **kwargs)  # noqa: E731
         monkeypatch.setattr(type(network), method, spy)

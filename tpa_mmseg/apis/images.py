@@ -128,6 +128,14 @@ def list_images(images: Images | ImageList) -> ImageList:
     return found
 
 
+def single_image(image: Images) -> ImageSource:
+    """Return the only image of an argument. Raises TPAError for a collection."""
+    found = list_images(image)
+    if not found.single:
+        raise TPAError('A single image is needed here: pass one image, or call segment for a collection.')
+    return found.images[0]
+
+
 def iterate_images(images: Images) -> Iterator[ImageSource]:
     """Yield the images of an argument one by one. A generator may be endless."""
     if isinstance(images, (str, os.PathLike)) or _is_single(images) or not isinstance(images, Iterable):
