@@ -42,7 +42,7 @@ class Passes:
 
     def __init__(self, segmenter: Segmenter, monkeypatch: pytest.MonkeyPatch) -> None:
         self.host = self.encoder = 0
-        for name, module, method in (('host', 'host', 'score_maps'), ('encoder', 'encoder', 'forward')):
+        for name, module, method in (('host', 'host', 'score_maps'), ('encoder', 'encoder', 'dense')):
             part = getattr(segmenter._loaded, module)
             monkeypatch.setattr(part, method, self._counting(name, getattr(part, method)))
 

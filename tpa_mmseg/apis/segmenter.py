@@ -83,6 +83,11 @@ class Segmenter:
         fusion: Weights of the fusion.
     """
 
+    _pool: list[ImageSource] | None
+    _known: set[str]
+    _last: ImageEvidence | None
+    _last_key: str | None
+
     def __init__(
         self,
         classes: Classes | None = None,
@@ -286,8 +291,7 @@ class Segmenter:
 
     def anchor_figure(self, image: Images, k: float | None = None) -> Image.Image:
         """Draw an image beside its anchors. Args: as for :meth:`anchors`."""
-        image = _single(image)
-        return show_anchors(image, self.anchors(image, k), self.classes, self.palette)
+        return show_anchors(_single(image), self.anchors(image, k), self.classes, self.palette)
 
     # The bank
 
@@ -419,7 +423,8 @@ class Segmenter:
         """
         found = self._cache.get(image.key)
         if found is None:
-            found = self._last if self._last_key == image.key else self._loaded.look([self._loaded.prepare(image)])[0]
+            again = self._last if self._last_key == image.key else None
+            found = again or self._loaded.look([self._loaded.prepare(image)])[0]
             if keep:
                 self._cache.put(image.key, found)
         if found is not self._last and self._last is not None:
@@ -430,9 +435,8 @@ class Segmenter:
 
     def clear_cache(self) -> None:
         """Forget the evidence of all images."""
-        self._cache = EvidenceCache(self.cache_bytes)
-        self._last: ImageEvidence | None = None
-        self._last_key: str | None = None
+        self._cache: EvidenceCache[ImageEvidence] = EvidenceCache(self.cache_bytes)
+        self._last, self._last_key = None, None
 
 
 def _single(image: Images) -> ImageSource:
