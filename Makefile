@@ -13,7 +13,7 @@ help:
 	@echo 'make demo    five hosts with and without TPA on the miniature world: a table and a figure'
 	@echo 'make test    lint and run all tests, on two processes'
 	@echo 'make quick   lint and run the method'"'"'s own tests: below a minute'
-	@echo 'make lint    check style, format, imports and words'
+	@echo 'make lint    check style, format, imports, types and words'
 	@echo 'make docs    build the documentation into build/docs'
 	@echo 'make bench   measure TPA against the direct implementation'
 	@echo 'make lock    update the tested versions and their hashes in constraints.txt (needs uv)'
@@ -34,6 +34,7 @@ lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/mypy
 	$(BIN)/codespell
 
 # The source is the whole repository, so that links between its pages work in a checkout too.
@@ -50,7 +51,7 @@ lock:
 	    --generate-hashes --no-annotate --custom-compile-command 'make lock' --quiet --output-file constraints.txt
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The mark of an unfinished install becomes the mark of a finished one in the last step. Its time is that of the start,

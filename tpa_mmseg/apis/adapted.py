@@ -43,6 +43,8 @@ class AdaptedModel:
         progress: Whether to show progress bars if there is more than one image.
     """
 
+    _growing: GrowingBank | None
+
     def __init__(self, loaded: LoadedModel, given: Given, cache_bytes: int, progress: bool) -> None:
         self._given, self.cache_bytes, self.progress = given, cache_bytes, progress
         self._start(loaded)

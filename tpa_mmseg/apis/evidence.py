@@ -23,7 +23,7 @@ class EvidenceSource:
 
     def clear(self, limit: int) -> None:
         """Forget the evidence of all images. Args: limit: As for the class."""
-        self.cache = EvidenceCache(limit)
+        self.cache: EvidenceCache[ImageEvidence] = EvidenceCache(limit)
         self._last: ImageEvidence | None = None
         self._last_key: str | None = None
 
@@ -31,7 +31,8 @@ class EvidenceSource:
         """Return the evidence of an image. Args: keep: Put it into the cache if there is room."""
         found = self.cache.get(image.key)
         if found is None:
-            found = self._last if self._last_key == image.key else self._loaded.look([self._loaded.prepare(image)])[0]
+            again = self._last if self._last_key == image.key else None
+            found = again or self._loaded.look([self._loaded.prepare(image)])[0]
             if keep:
                 self.cache.put(image.key, found)
         if found is not self._last:

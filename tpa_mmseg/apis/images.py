@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from PIL import Image, ImageOps
 
+from ..core.given import given
 from ..datasets import LoadImage, decode_image
 from ..datasets.pool import IMAGE_SUFFIXES
 from ..errors import TPAError, printable
@@ -39,14 +40,18 @@ class ImageSource:
 
     def __init__(self, name: str, source: str | os.PathLike | bytes | np.ndarray) -> None:
         self.name = name
-        in_memory = isinstance(source, (bytes, np.ndarray))
-        self.path = None if in_memory else os.fspath(source)
-        self._content = source if in_memory else None
+        self.path: str | None = None
+        self._content: bytes | np.ndarray | None = None
+        if isinstance(source, (bytes, np.ndarray)):
+            self._content = source
+        else:
+            self.path = os.fspath(source)
 
     @property
     def nbytes(self) -> int:
         """Bytes of an image in memory; 0 for a file."""
-        return 0 if self._content is None else memoryview(self._content).nbytes
+        content = self._content
+        return content.nbytes if isinstance(content, np.ndarray) else len(content or b'')
 
     def load(self) -> dict:
         """Return the result of the first step of MMSegmentation's pipelines: (H, W, 3) BGR pixels, shape and path.
@@ -56,7 +61,7 @@ class ImageSource:
         if self.path is not None:
             return _LOAD.transform({'img_path': self.path})
         content = self._content
-        pixels = decode_image(content, self.name) if isinstance(content, bytes) else content[..., ::-1]
+        pixels = decode_image(content, self.name) if isinstance(content, bytes) else given(content)[..., ::-1]
         size = pixels.shape[:2]
         return {'img': np.ascontiguousarray(pixels), 'img_shape': size, 'ori_shape': size}
 
@@ -72,10 +77,11 @@ class ImageSource:
     @cached_property
     def key(self) -> str:
         """Digest of the content: copies under other names are the same image, and no path gets into a bank."""
-        content, shape = self._read() if self._content is None else self._content, b''
+        content = self._content
         if isinstance(content, np.ndarray):
-            content, shape = np.ascontiguousarray(content), repr(content.shape).encode()
-        return hashlib.blake2b(content, key=shape, digest_size=16).hexdigest()
+            pixels, shape = np.ascontiguousarray(content).data, repr(content.shape).encode()
+            return hashlib.blake2b(pixels, key=shape, digest_size=16).hexdigest()
+        return hashlib.blake2b(self._read() if content is None else content, digest_size=16).hexdigest()
 
     def _read(self) -> bytes:
         try:

@@ -17,6 +17,7 @@ from mmseg.structures import SegDataSample
 
 from ..clip.names import BACKGROUND, ClassNames
 from ..core import ENCODER, Evidence
+from ..core.given import given
 from ..datasets import SafeResize, add_read_checks
 from ..datasets.palette import distinct_colors
 from ..encoders import Encoder, PixelNormalization
@@ -99,10 +100,10 @@ class LoadedModel:
             self.model.data_preprocessor({name: [value] for name, value in each.packed.items()}, False)
             for each in images
         ]
-        inputs = [image for data in batches for image in data['inputs']]
+        inputs: list[torch.Tensor] | torch.Tensor = [image for data in batches for image in data['inputs']]
         samples = [sample for data in batches for sample in data['data_samples']]
         if len({image.shape for image in inputs}) == 1:
-            inputs = torch.stack(inputs)
+            inputs = torch.stack(tuple(inputs))
         encoders = {} if self.encoder is None else {ENCODER: self.encoder}
         normalization = PixelNormalization.of(self.model.data_preprocessor)
         gathered = gather_evidence(self.host, encoders, normalization, inputs, samples)
@@ -123,7 +124,9 @@ def load_model(options: SegmenterOptions, loaded: LoadedModel | None = None) -> 
     resolved = resolve_config(options)
     cfg = copy.deepcopy(resolved.cfg)
     check_model(cfg.model)
-    names = None if options.classes is None else _set_classes(text_host(cfg.model), options)
+    names = None
+    if options.classes is not None:
+        names = _set_classes(text_host(cfg.model), ClassNames.read(options.classes), options)
     if not options.tpa:
         use_host_alone(cfg)
     elif loaded is not None:
@@ -188,15 +191,15 @@ def _pipeline(cfg: Config) -> Compose:
 
 def _meta(cfg: Config, model: TPASegmentor | Host) -> dict:
     """Return names and colors of the classes of a config."""
-    numbered = [f'class {index}' for index in range(model.num_classes)]
+    numbered = [f'class {index}' for index in range(given(model.num_classes))]
     return meta_of_config(cfg, model.num_classes) or model.dataset_meta or meta_of_names(numbered)
 
 
-def _set_classes(host: ConfigDict, options: SegmenterOptions) -> list[str]:
+def _set_classes(host: ConfigDict, classes: ClassNames, options: SegmenterOptions) -> list[str]:
     """Put the classes into the config of a host. Returns the names to show."""
     if 'clip' not in host:
         raise TPAError(f'{host.type} has fixed classes: leave out classes, or choose a host with a text encoder.')
-    names, has_background = ClassNames.read(options.classes).split_background()
+    names, has_background = classes.split_background()
     shown = names.titles
     if not options.background and not has_background:
         host.update(class_names=[list(synonyms) for synonyms in names.names], prob_thd=0.0)
@@ -224,10 +227,11 @@ def _background_words(host: ConfigDict, options: SegmenterOptions) -> str | Sequ
 def _palette(names: list[str], cfg: Config) -> list[Sequence[int]]:
     """Return the colors of the config's dataset if it has all classes, otherwise distinct ones. Background is gray."""
     meta = stated_meta((cfg.get('test_dataloader') or {}).get('dataset') or {})
-    known = dict(zip(meta.get('classes') or (), meta.get('palette') or (), strict=False)) | {BACKGROUND: None}
-    colors = [known.get(name.lower()) for name in names]
-    if not all(name.lower() in known for name in names):
-        colors = distinct_colors(len(names)).tolist()
+    known = dict(zip(meta.get('classes') or (), meta.get('palette') or (), strict=False))
+    known[BACKGROUND] = _BACKGROUND_COLOR
+    if all(name.lower() in known for name in names):
+        return [known[name.lower()] for name in names]
+    colors = distinct_colors(len(names)).tolist()
     return [_BACKGROUND_COLOR if name == BACKGROUND else color for name, color in zip(names, colors, strict=True)]
 
 

@@ -38,11 +38,20 @@ _ROWS = 256
 class LabeledImage(Protocol):
     """The data behind a figure, which every ``Segmentation`` has."""
 
-    image: ImageSource
-    classes: Sequence[str]
-    palette: Sequence[Sequence[int]]
-    labels: np.ndarray
-    host_labels: np.ndarray
+    @property
+    def image(self) -> ImageSource: ...
+
+    @property
+    def classes(self) -> Sequence[str]: ...
+
+    @property
+    def palette(self) -> Sequence[Sequence[int]]: ...
+
+    @property
+    def labels(self) -> np.ndarray: ...
+
+    @property
+    def host_labels(self) -> np.ndarray: ...
 
     @property
     def adapted(self) -> bool: ...
@@ -59,7 +68,7 @@ def legend_overlay(result: LabeledImage) -> Image.Image:
     """Draw the overlay above a legend with the share of every class that occurs."""
     counts = class_counts(result.labels, len(result.classes))
     entries = [
-        LegendEntry(tuple(color), f'{name} {100 * count / result.labels.size:.1f} %')
+        LegendEntry(_rgb(color), f'{name} {100 * count / result.labels.size:.1f} %')
         for name, color, count in zip(result.classes, result.palette, counts, strict=True)
         if count
     ]
@@ -90,7 +99,7 @@ def video_comparison(result: LabeledImage) -> Image.Image:
     panels += [Panel('Host', label_panel(host, colors, size)), Panel('Host + TPA', label_panel(labels, colors, size))]
     panels.append(Panel('Difference', label_panel(difference_map(host, labels), DIFFERENCE_COLORS, size)))
     changes = [
-        LegendEntry(tuple(int(value) for value in DIFFERENCE_COLORS[kind]), kind.name.lower())
+        LegendEntry(_rgb(DIFFERENCE_COLORS[kind]), kind.name.lower())
         for kind in (Difference.UNCHANGED, Difference.CHANGED)
     ]
     return compose(panels, [*legends, Legend('Difference', changes)])
@@ -115,8 +124,11 @@ def label_image(labels: np.ndarray, palette: Sequence[Sequence[int]]) -> Image.I
 
 def class_counts(labels: np.ndarray, num_classes: int) -> np.ndarray:
     """Return the (C,) number of pixels of every class; labels below zero do not count. Args: labels: (H, W)."""
-    bands = (labels[top : top + _ROWS] for top in range(0, len(labels), _ROWS))
-    return sum(np.bincount(band[band >= 0].ravel(), minlength=num_classes) for band in bands)
+    counts = np.zeros(num_classes, np.int64)
+    for top in range(0, len(labels), _ROWS):
+        band = labels[top : top + _ROWS]
+        counts += np.bincount(band[band >= 0].ravel(), minlength=num_classes)
+    return counts
 
 
 def _overlay_panel(result: LabeledImage) -> Panel:
@@ -126,16 +138,21 @@ def _overlay_panel(result: LabeledImage) -> Panel:
 
 
 def _all_classes(result: LabeledImage) -> Legend:
-    entries = [LegendEntry(tuple(color), name) for name, color in zip(result.classes, result.palette, strict=True)]
+    entries = [LegendEntry(_rgb(color), name) for name, color in zip(result.classes, result.palette, strict=True)]
     more = [] if len(entries) <= _LEGEND else [LegendEntry(None, f'and {len(entries) - _LEGEND} more')]
     return Legend('Classes', entries[:_LEGEND] + more)
+
+
+def _rgb(color: Sequence[int] | np.ndarray) -> tuple[int, int, int]:
+    red, green, blue = (int(value) for value in color)
+    return red, green, blue
 
 
 def _overlay_size(height: int, width: int) -> tuple[int, int]:
     """Small images are enlarged like panels, large ones shrink to a screen, the others keep their size."""
     longest = max(height, width)
     if longest > _OVERLAY:
-        return tuple(max(1, round(side * _OVERLAY / longest)) for side in (height, width))
+        return max(1, round(height * _OVERLAY / longest)), max(1, round(width * _OVERLAY / longest))
     enlarged = panel_size(height, width)
     return enlarged if max(enlarged) > longest else (height, width)
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 from PIL import Image
@@ -139,7 +139,7 @@ class Segmentation:
         """Open the comparison in a viewer."""
         self.comparison().show(title=self.name)
 
-    def _repr_png_(self) -> bytes:
+    def _repr_png_(self) -> bytes | None:
         """Return the comparison for notebooks."""
         return self.comparison()._repr_png_()
 
@@ -158,6 +158,12 @@ class Segmentations(Sequence[Segmentation]):
 
     def __len__(self) -> int:
         return len(self._results)
+
+    @overload
+    def __getitem__(self, index: int) -> Segmentation: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Segmentations: ...
 
     def __getitem__(self, index: int | slice) -> Segmentation | Segmentations:
         if isinstance(index, slice):

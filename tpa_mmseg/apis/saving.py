@@ -19,7 +19,8 @@ from .video import Video, VideoWriter
 class Savable(LabeledImage, Protocol):
     """A labeled image with the text of its entry in ``areas.json``, e.g. a ``Segmentation``."""
 
-    description: str
+    @property
+    def description(self) -> str: ...
 
     def as_dict(self) -> dict: ...
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from ..clip.names import Classes
 from ..datasets.pool import DEFAULT_SIZE
@@ -18,7 +19,7 @@ def segment(
     pool: Images | None = None,
     pool_size: int | None = DEFAULT_SIZE,
     bank: str | os.PathLike | None = None,
-    **options,
+    **options: Any,
 ) -> Segmentation | Segmentations:
     """Segment images with user-defined classes. For several calls, keep a :class:`Segmenter` instead.
 

@@ -200,5 +200,4 @@ class Segmenter(AdaptedModel):
 
     def anchor_figure(self, image: Images, k: float | None = None) -> Image.Image:
         """Draw an image beside its anchors. Args: as for :meth:`anchors`."""
-        image = single_image(image)
-        return show_anchors(image, self.anchors(image, k), self.classes, self.palette)
+        return show_anchors(single_image(image), self.anchors(image, k), self.classes, self.palette)

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
+from types import TracebackType
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -56,7 +58,7 @@ class Video:
                     f'{self.path} is damaged after frame {number} ({error}): the rest is skipped.', stacklevel=2
                 )
 
-    def _open(self):
+    def _open(self) -> Any:
         if not self.path.is_file():
             raise TPAError(f'Video not found: {self.path}. Check the path.')
         try:
@@ -80,7 +82,7 @@ class VideoWriter:
         self.path = Path(path)
         # 29.97 stands for 30000/1001.
         self._rate = Fraction(fps).limit_denominator(1001)
-        self._container = None
+        self._container: Any = None
         self._open = ExitStack()
 
     def add(self, image: Image.Image) -> None:
@@ -95,8 +97,10 @@ class VideoWriter:
     def __enter__(self) -> VideoWriter:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._open.__exit__(*error)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.__exit__(kind, error, trace)
 
     def _flush(self, kind: type | None, *_: object) -> None:
         if kind is None:
@@ -119,7 +123,7 @@ class VideoWriter:
             self._stream.bit_rate = 8 * height * width
 
 
-def _av():
+def _av() -> Any:
     try:
         import av
     except ImportError as error:

@@ -47,18 +47,19 @@ def spread_(weights: Tensor, labels: Tensor, top: int, size: tuple[int, int]) ->
         size: Height and width of the image.
     """
     # Four places and shares of eight bytes per pixel.
-    for first, last in band_ranges(16, tuple(labels.shape), weights.device):
+    rows, columns = labels.shape
+    for first, last in band_ranges(16, (rows, columns), weights.device):
         _spread_band_(weights, labels[first:last], top + first, size)
 
 
 def _spread_band_(weights: Tensor, labels: Tensor, top: int, size: tuple[int, int]) -> None:
     """What :func:`spread_` does, at once."""
-    _, *grid = weights.shape
-    corners = _corners(tuple(grid), tuple(size), str(weights.device))
+    _, height, width = weights.shape
+    corners = _corners((height, width), (size[0], size[1]), str(weights.device))
     band = slice(top, top + labels.shape[0])
     # A pixel without a class adds nothing to class 0: on a GPU choosing pixels would mean to wait for it.
     counted = (labels >= 0).to(weights.dtype)
-    start = labels.clamp(min=0).long() * (grid[0] * grid[1])
+    start = labels.clamp(min=0).long() * (height * width)
     places = start + corners.rows[:, :, band] + corners.columns
     shares = corners.row_weights[:, :, band] * counted * corners.column_weights
     weights.view(-1).index_add_(0, places.flatten(), shares.flatten())

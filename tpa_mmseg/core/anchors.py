@@ -14,6 +14,7 @@ from .adjoint import spread_
 from .bilinear import Resized
 from .decision import PeakMap, best_class, count_labels
 from .fused import fused_anchors
+from .given import given
 from .scores import ScoreMap
 
 # With one or two classes k/C would reach 1, which no probability exceeds.
@@ -120,7 +121,7 @@ def _anchor_bands(scores: ScoreMap, rule: AnchorRule) -> Iterator[tuple[int, Ten
         for top, bottom in part.ranges():
             peaks.take(top, part.log_band(top, bottom), first)
         part.release()
-    yield 0, _confident(peaks.total.reciprocal_(), peaks.label, tau)
+    yield 0, _confident(given(peaks.total).reciprocal_(), peaks.label, tau)
 
 
 class _Probabilities:
@@ -128,7 +129,11 @@ class _Probabilities:
 
     def __init__(self, scores: ScoreMap) -> None:
         self.shape, self.device = (scores.num_classes, *scores.size), scores.device
-        self.rows = scores.band
+        self.rows, self.nbytes, self.release = scores.band, scores.nbytes, scores.release
+        self.most_channels: int | None = None
+
+    def channels(self, first: int, last: int) -> None:
+        return None
 
 
 def patch_probabilities(scores: ScoreMap, grid: tuple[int, int]) -> Tensor:

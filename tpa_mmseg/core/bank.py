@@ -122,7 +122,7 @@ class PrototypeBank:
                 f'a bank of {self.num_classes} classes x {self.dim} features was given '
                 f'{scores.num_classes} classes x {phi.shape[0]} features'
             )
-        weights, counts = find_anchors(scores, tuple(phi.shape[1:]), self.rule, seed)
+        weights, counts = find_anchors(scores, (phi.shape[1], phi.shape[2]), self.rule, seed)
         weights, phi = weights.flatten(1), phi.detach().to(weights.device).flatten(1).T.double()
         if weights.device.type != 'cpu':
             # To leave out the classes without anchors would mean to wait for the GPU.
@@ -192,7 +192,8 @@ class PrototypeBank:
         """Reads a bank onto the CPU. Raises TPAError for a file that is missing, truncated, foreign or damaged."""
         parts, about = read_bank(path)
         try:
-            bank = cls(*parts['sums'].shape, rule=AnchorRule(**about['rule']))
+            num_classes, dim = parts['sums'].shape
+            bank = cls(num_classes, dim, AnchorRule(**about['rule']))
             bank.diagnosis = None if about['diagnosis'] is None else Diagnosis(**about['diagnosis'])
         except (TypeError, ValueError, OverflowError) as error:
             raise TPAError(f'The bank {path} is damaged ({error}): delete it and build it again.') from error

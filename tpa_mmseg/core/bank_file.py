@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -87,12 +88,12 @@ def check_fingerprint(fingerprint: dict, expected: dict, path: str | os.PathLike
             )
 
 
-def as_json(value):
+def as_json(value: Any) -> Any:
     """What a value looks like after a trip through the file."""
     return json.loads(json.dumps(value))
 
 
-def _difference(theirs, ours) -> str:
+def _difference(theirs: Any, ours: Any) -> str:
     """The first thing in which two descriptions differ, in a few words."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
         for key in ours:
@@ -106,6 +107,6 @@ def _difference(theirs, ours) -> str:
     return f'{_short(theirs)} there, {_short(ours)} here'
 
 
-def _short(value) -> str:
+def _short(value: object) -> str:
     text = str(value)
     return text if len(text) <= 60 else text[:57] + '...'

@@ -78,7 +78,8 @@ class Grid:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        return tuple(self.values.shape)
+        channels, height, width = self.values.shape
+        return channels, height, width
 
     @property
     def device(self) -> torch.device:

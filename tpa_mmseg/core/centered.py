@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ..options import AtLeastOne, NotNegative, Share, check_fields
 from .bilinear import Resized
+from .given import given
 from .norm import UpsampledNorm
 
 _EPS = 1e-12
@@ -106,8 +107,8 @@ class CenteredPrototypes:
         return float(expected.sum() / self.covered.sum().clamp(min=1))
 
     def to(self, device: torch.device | str) -> CenteredPrototypes:
-        tensors = (self.vectors, self.covered, self.center, self.agreement)
-        return CenteredPrototypes(*(part.to(device) for part in tensors), self.classes)
+        vectors, covered = self.vectors.to(device), self.covered.to(device)
+        return CenteredPrototypes(vectors, covered, self.center.to(device), self.agreement.to(device), self.classes)
 
     def cosines(self, phi: Tensor) -> Tensor:
         """(C, n) float32 cosines of (D, n) features around the center, zero for classes that are not covered."""
@@ -183,7 +184,7 @@ class CenteredLookup:
             return
         bottom = top + log.shape[1]
         everything = stop - start == len(self.classes)
-        found = (self.products if everything else self.products.channels(start, stop)).rows(top, bottom)
+        found = (self.products if everything else given(self.products.channels(start, stop))).rows(top, bottom)
         scale = self._scale(top, bottom)
         if chosen is not None and len(chosen) == len(log) == len(self.classes):
             log.addcmul_(found, scale)  # no class is closed
@@ -206,6 +207,7 @@ class CenteredLookup:
         """(rows, W) lowest product of any covered class, where the classes are read in parts of ``most``."""
         if (top, bottom) not in self._lowest:
             parts = range(0, len(self.classes), most)
-            lowest = [self.products.channels(start, start + most).rows(top, bottom).amin(0) for start in parts]
+            read = [given(self.products.channels(start, start + most)) for start in parts]
+            lowest = [part.rows(top, bottom).amin(0) for part in read]
             self._lowest[top, bottom] = torch.stack(lowest).amin(0)
         return self._lowest[top, bottom]

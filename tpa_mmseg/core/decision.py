@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .given import given
+
 
 @dataclass(frozen=True)
 class DecisionRule:
@@ -97,7 +99,7 @@ class Peak(NamedTuple):
         better = ~(later.best <= self.best) & ~self.best.isnan()
         best = torch.where(better, later.best, self.best)
         label = torch.where(better, later.label.to(self.label.dtype), self.label)
-        if self.total is None:
+        if self.total is None or later.total is None:
             return Peak(best, label)
         total = self.total * (self.best - best).exp_() + later.total * (later.best - best).exp_()
         return Peak(best, label, total)
@@ -134,10 +136,10 @@ class PeakMap:
         self.label[band] = peak.label
         if self.best is not None:
             self.best[band] = peak.best
-        if self.total is not None:
+        if self.total is not None and peak.total is not None:
             self.total[band] = peak.total
         return peak
 
     def rows(self, band: slice) -> Peak:
         """The peaks of some rows, where the highest values were kept."""
-        return Peak(self.best[band], self.label[band], None if self.total is None else self.total[band])
+        return Peak(given(self.best)[band], self.label[band], None if self.total is None else self.total[band])

@@ -63,7 +63,7 @@ class ConsistencySums:
         if not self.centered.classes:
             return
         phi = evidence.features[encoder].detach().float()
-        grid = tuple(phi.shape[1:])
+        grid = phi.shape[1], phi.shape[2]
         log = patch_probabilities(evidence.scores, grid).clamp_(min=torch.finfo(torch.float32).tiny).log_().flatten(1)
         phi = phi.flatten(1)
         # A point without a distribution has no label of its own.

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
+from typing import Generic, TypeVar
 
 from torch import Tensor
 
@@ -18,6 +19,8 @@ from .sweep import PLAIN, sweep_labels
 
 #: The name of a model's own encoder.
 ENCODER = 'encoder'
+
+_E = TypeVar('_E', bound='Evidence')
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +76,8 @@ class Evidence:
     @property
     def nbytes(self) -> int:
         """Bytes it holds, including those behind the score map."""
-        held = (*self.features.values(), *self._norms.values())
-        return self.scores.nbytes + sum(part.nbytes for part in held)
+        features = sum(phi.nbytes for phi in self.features.values())
+        return self.scores.nbytes + features + sum(norm.nbytes for norm in self._norms.values())
 
     def release(self) -> None:
         """Free everything that can be computed again without a network."""
@@ -82,7 +85,7 @@ class Evidence:
         self._norms.clear()
 
 
-class EvidenceCache:
+class EvidenceCache(Generic[_E]):
     """Evidence of as many images as fit into a number of bytes.
 
     First come, first kept: a pool is read once for the bank and once for the labels, and in such a cyclic scan the
@@ -94,7 +97,7 @@ class EvidenceCache:
 
     def __init__(self, limit: int) -> None:
         self.limit = int(limit)
-        self._kept: dict[Hashable, Evidence] = {}
+        self._kept: dict[Hashable, _E] = {}
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -103,14 +106,14 @@ class EvidenceCache:
     def nbytes(self) -> int:
         return sum(evidence.nbytes for evidence in self._kept.values())
 
-    def get(self, key: Hashable) -> Evidence | None:
+    def get(self, key: Hashable) -> _E | None:
         """The evidence kept under a key. What the other images can compute again is freed if memory is short."""
         found = self._kept.get(key)
         if found is not None and self.nbytes > self.limit:
             self._release_all_but(found)
         return found
 
-    def put(self, key: Hashable, evidence: Evidence) -> bool:
+    def put(self, key: Hashable, evidence: _E) -> bool:
         """Keep the evidence if there is room for it. Returns whether it was kept."""
         if key in self._kept:
             return True

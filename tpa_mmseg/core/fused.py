@@ -84,8 +84,8 @@ def usable(device: torch.device) -> bool:
     return device.type == 'cuda' and _runs_on(str(device))
 
 
-def _query_mix(scores: Scores) -> RowMix | None:
-    """The rows of a host's text queries; None where a kernel does not fit."""
+def _query_mix(scores: Scores) -> tuple[RowMix, tuple[int, ...]] | None:
+    """The rows of a host's text queries and the class of each query; None where a kernel does not fit."""
     classes = getattr(scores, 'query_to_class', None)
     if classes is None or scores.rule.threshold is not None or not usable(scores.device):
         return None
@@ -93,7 +93,7 @@ def _query_mix(scores: Scores) -> RowMix | None:
         return None
     mix = scores.source.row_mix()
     # Kernels count elements in 32 bits.
-    return mix if mix is not None and mix.values.numel() <= _MOST_ELEMENTS else None
+    return (mix, classes) if mix is not None and mix.values.numel() <= _MOST_ELEMENTS else None
 
 
 class FusedReader:
@@ -102,11 +102,13 @@ class FusedReader:
     Args:
         host: The host's scores.
         mix: Their rows.
+        query_to_class: The class of each text query, ascending.
         added: The setting; None for the host alone.
     """
 
-    def __init__(self, host: Scores, mix: RowMix, added: Added | None) -> None:
-        self.host, self.mix, self.added = host, mix, added
+    def __init__(self, host: Scores, mix: RowMix, query_to_class: tuple[int, ...], added: Added | None) -> None:
+        self.host, self.mix, self.query_to_class, self.added = host, mix, query_to_class, added
+        self.one_to_one = len(query_to_class) == host.num_classes
         if added is not None:
             lookup, device = added.lookup, str(host.device)
             self.cosines = lookup.cosines.row_mix()
@@ -122,8 +124,8 @@ class FusedReader:
         # A second lookup goes the eager way.
         if any(one.adds_nothing or one.second is not None for one in settings):
             return None
-        mix = _query_mix(host)
-        return None if mix is None else cls(host, mix, settings[0] if settings else None)
+        queries = _query_mix(host)
+        return None if queries is None else cls(host, *queries, settings[0] if settings else None)
 
     def read(
         self,
@@ -157,7 +159,7 @@ class FusedReader:
             self.mix.values,
             self.mix.index,
             self.mix.weight,
-            _starts(scores.query_to_class, str(scores.device)),
+            _starts(self.query_to_class, str(scores.device)),
             cosines.values,
             cosines.index,
             cosines.weight,
@@ -191,9 +193,10 @@ def fused_anchors(scores: Scores, grid: tuple[int, int], tau: float) -> tuple[Te
         grid: Height and width of the patch grid.
         tau: What the probability of an anchor exceeds.
     """
-    mix = _query_mix(scores)
-    if mix is None:
+    queries = _query_mix(scores)
+    if queries is None:
         return None
+    mix, query_to_class = queries
     (height, width), device = scores.size, scores.device
     weights = torch.zeros(scores.num_classes, *grid, dtype=torch.float64, device=device)
     counts = torch.zeros(scores.num_classes, dtype=torch.int32, device=device)
@@ -202,7 +205,7 @@ def fused_anchors(scores: Scores, grid: tuple[int, int], tau: float) -> tuple[Te
         mix.values,
         mix.index,
         mix.weight,
-        _starts(scores.query_to_class, str(device)),
+        _starts(query_to_class, str(device)),
         *_anchor_taps(grid[0], height, str(device)),
         *_anchor_taps(grid[1], width, str(device)),
         weights,

@@ -14,6 +14,7 @@ from ..options import NotNegative, Share, check_fields
 from .bilinear import Resized
 from .centered import CenteredLookup, Consistency
 from .decision import ARGMAX
+from .given import given
 from .norm import UpsampledNorm
 from .scores import ScoreMap
 from .sweep import sweep_labels
@@ -163,13 +164,13 @@ class Lookup:
             beta: Weight of the cosines.
             first: The first class.
         """
-        covered = self.prototypes.classes
+        covered = given(self.prototypes.classes)
         start, stop = bisect_left(covered, first), bisect_left(covered, first + len(log))
         if start == stop or beta == 0:
             return
         bottom = top + log.shape[1]
         scale = self.scale(top, bottom, beta)
-        chosen = self.cosines if stop - start == len(covered) else self.cosines.channels(start, stop)
+        chosen = self.cosines if stop - start == len(covered) else given(self.cosines.channels(start, stop))
         cosines = chosen.rows(top, bottom)
         if stop - start == len(log):
             log.addcmul_(cosines, scale)

@@ -36,6 +36,7 @@ class Added(Protocol):
     rule: DecisionRule
     lookup: Any
     fusion: Any
+    second: Any
     adds_nothing: bool
 
     def add_to(self, log: Tensor, top: int, first: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from torch import Tensor
@@ -11,7 +11,8 @@ from .tables import kept_per_shape, to_device
 from .taps import host_taps
 
 
-class RowMix(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class RowMix:
     """A (channels, H, W) map as rows of full width that are mixed: what a kernel reads."""
 
     values: Tensor  #: (channels, R, W) float32 source rows

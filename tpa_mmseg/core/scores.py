@@ -15,6 +15,7 @@ from torch import Tensor
 from .alarms import Alarms
 from .bilinear import Resized, RowSource, band_elements, band_ranges
 from .decision import ARGMAX, DecisionRule
+from .given import given
 from .sweep import sweep_labels
 from .tables import kept_per_shape, to_device
 
@@ -41,7 +42,7 @@ class ScoreMap:
     rule: DecisionRule
     channels: int
     device: torch.device
-    source: RowSource
+    source: RowSource | ScoreMap
     alarms: Alarms
 
     def log_and_mass(self, top: int, bottom: int, with_mass: bool) -> tuple[Tensor, Tensor | None]:
@@ -118,6 +119,8 @@ class QueryScores(ScoreMap):
         align_corners: Of the resize to ``size``.
     """
 
+    source: Resized
+
     def __init__(
         self,
         scores: Tensor | RowSource,
@@ -167,8 +170,8 @@ class QueryScores(ScoreMap):
         for stop in _ends(self.query_to_class, limit):
             label = self.query_to_class[first]
             classes = [query - label for query in self.query_to_class[first:stop]]
-            align = self.source.align_corners
-            yield label, QueryScores(self.source.source.channels(first, stop), self.size, classes, self.rule, align)
+            part = given(self.source.source.channels(first, stop))
+            yield label, QueryScores(part, self.size, classes, self.rule, self.source.align_corners)
             first = stop
 
 
@@ -215,6 +218,8 @@ class ClassProbabilities(ScoreMap):
         rule: The host's decision rule.
         align_corners: Of the resize.
     """
+
+    source: Resized
 
     def __init__(
         self,

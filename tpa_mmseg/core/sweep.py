@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from .decision import ARGMAX, DecisionRule, Peak, PeakMap, count_labels
 from .fused import FusedReader
+from .given import given
 from .protocols import Added, Scores
 
 _T = TypeVar('_T')
@@ -20,6 +21,9 @@ class _Plain:
     """The host's scores with nothing added, decided by their plain argmax."""
 
     rule, adds_nothing = ARGMAX, True
+    lookup: Any = None
+    fusion: Any = None
+    second: Any = None
 
     def add_to(self, log: Tensor, top: int, first: int) -> None:
         pass
@@ -47,7 +51,7 @@ def sweep_labels(host: Scores, added: Sequence[Added | None], dtype: torch.dtype
     if fused is None:
         _read(parts, partial(_take, added, sweeps, mass), with_mass=mass is not None)
     else:
-        of_mass = None if mass is None or host.one_to_one else mass.make()
+        of_mass = None if mass is None or fused.one_to_one else mass.make()
         fused.read(*_host_and_added(added, [sweep.peaks for sweep in sweeps]), of_mass)
     for sweep in sweeps:
         sweep.score(None if mass is None else mass.map)
@@ -65,7 +69,8 @@ def sweep_labels(host: Scores, added: Sequence[Added | None], dtype: torch.dtype
 def _host_and_added(added: Sequence[Added | None], values: Sequence[_T]) -> tuple[_T | None, _T | None]:
     """The value of the host and that of what is added to it, in this order; None where there is none."""
     pairs = list(zip(added, values, strict=True))
-    return tuple(next((value for one, value in pairs if (one is None) == host), None) for host in (True, False))
+    host = next((value for one, value in pairs if one is None), None)
+    return host, next((value for one, value in pairs if one is not None), None)
 
 
 def _take(
@@ -144,7 +149,7 @@ class _LabelSweep:
     def score(self, mass: Tensor | None) -> None:
         """Ends the first reading. Args: mass: (H, W), None for one."""
         if self.rule.reads_scores:
-            self._score = self.peaks.total.reciprocal_()
+            self._score = given(self.peaks.total).reciprocal_()
             if mass is not None:
                 self._score.mul_(mass)
 
@@ -156,7 +161,7 @@ class _LabelSweep:
         self.struck = count <= self.rule.area_thd * count[1:].sum()
         self.struck[0].fill_(False)
         # A pixel without a distribution has no next best class.
-        self._hit = self.struck[self.peaks.label.long()].logical_and_(self.peaks.best.abs() < float('inf'))
+        self._hit = self.struck[self.peaks.label.long()].logical_and_(given(self.peaks.best).abs() < float('inf'))
         self.following = PeakMap(self.scores.size, self.scores.device, self.peaks.label.dtype, True)
         self._hit_rows = self._hit.any(1) if self._hit.device.type == 'cpu' else None
         return self._hit_rows is None or bool(self._hit_rows.any())
@@ -167,7 +172,7 @@ class _LabelSweep:
 
     def retake(self, top: int, first: int, log: Tensor) -> None:
         """Finds the next best classes of a band. Args: as for :meth:`take`."""
-        struck = self.struck[first : first + len(log), None, None]
+        struck = given(self.struck)[first : first + len(log), None, None]
         self.following.take(top, log.masked_fill(struck, float('-inf')), first)
 
     def labels(self) -> Tensor:
@@ -176,7 +181,7 @@ class _LabelSweep:
         if self.struck is not None:
             labels = torch.where(self._hit, self.following.label, labels)
             if score is not None:
-                lost = (self.following.best - self.peaks.best).exp_()
+                lost = (given(self.following.best) - given(self.peaks.best)).exp_()
                 score = torch.where(self._hit, score * lost, score)
         return self.rule.finish(labels, score).to(labels.dtype)
 
@@ -197,11 +202,10 @@ class _MassMap:
 
     def take(self, top: int, first: int, log: Tensor, mass: Tensor | None) -> None:
         """Args: log (C', rows, W) of the classes from ``first`` on; mass (rows, W) of these, None for one."""
-        if mass is None and not self.in_parts:
-            return
         band = slice(top, top + log.shape[1])
         if not self.in_parts:
-            self.make()[band] = mass
+            if mass is not None:
+                self.make()[band] = mass
             return
         if self._peaks is None:
             self._peaks = PeakMap(self.host.size, log.device, torch.int32, True, True)
@@ -209,9 +213,9 @@ class _MassMap:
         # A part's mass is the sum over its classes divided by the sum over its queries; both sums add up.
         before = self._peaks.rows(band)
         own = Peak.of(log, first, with_total=True)
-        queries = own._replace(total=own.total if mass is None else own.total / mass)
+        queries = own._replace(total=own.total if mass is None else given(own.total) / mass)
         if first:
             queries = before._replace(total=self._queries[band]).merge(queries)
-        self._queries[band] = queries.total
+        total = self._queries[band] = given(queries.total)
         merged = self._peaks.take(top, log, first)
-        self.make()[band] = merged.total / queries.total
+        self.make()[band] = given(merged.total) / total

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar, cast
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ def kept_per_shape(maxsize: int) -> Callable[[Callable[_P, _T]], Callable[_P, _T
     def decorate(make: Callable[_P, _T]) -> Callable[_P, _T]:
         cached = lru_cache(maxsize=maxsize)(make)
         _caches.append(cached)
-        return cached
+        return cast(Callable[_P, _T], cached)
 
     return decorate
 

@@ -16,7 +16,6 @@ class ClassMetaMixin:
     and ``MMSegInferencer`` store as ``cfg``, or the class names of the host.
     """
 
-    num_classes: int | None
     _meta: dict | None = None
 
     def keep_meta(self, meta: Mapping) -> None:
@@ -32,7 +31,7 @@ class ClassMetaMixin:
     def dataset_meta(self) -> dict | None:
         if self._meta is not None:
             return self._meta
-        found = meta_of_config(getattr(self, 'cfg', None), self.num_classes)
+        found = meta_of_config(getattr(self, 'cfg', None), getattr(self, 'num_classes', None))
         names = self.own_names()
         return found or (None if names is None else meta_of_names(names))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mmseg.models.data_preprocessor import SegDataPreProcessor
 from mmseg.registry import MODELS
 
@@ -14,7 +16,7 @@ class TPADataPreProcessor(SegDataPreProcessor):
     it computes.
     """
 
-    def __init__(self, *args, **kwargs) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._non_blocking = True
 

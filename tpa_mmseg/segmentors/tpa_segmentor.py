@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 import torch
 from mmengine.structures import PixelData
@@ -28,6 +28,7 @@ from ..core import (
 )
 from ..core.bank_file import check_fingerprint
 from ..core.centered import SecondTerm
+from ..core.given import given
 from ..encoders import Encoder, PixelNormalization
 from ..errors import TPAError
 from ..hosts import Host, HostFeatures, SegmentorHost
@@ -80,13 +81,13 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
         test_cfg: dict | None = None,
     ) -> None:
         host = _as_host(host)
-        encoder = _build(encoder, 'encoder')
+        features = _build(encoder, 'encoder')
         preprocessor = build_preprocessor(data_preprocessor) or host.data_preprocessor
         super().__init__(data_preprocessor=preprocessor, init_cfg=init_cfg)
         self.host = host
-        if isinstance(encoder, HostFeatures):
-            encoder.attach(host)
-        self.encoders = nn.ModuleDict({ENCODER: encoder})
+        if isinstance(features, HostFeatures):
+            features.attach(host)
+        self.encoders = nn.ModuleDict({ENCODER: features})
         self.bank_scope = one_of('model.bank_scope', bank_scope, ('pool', 'image'))
         self.anchor_rule = options_of(AnchorRule, anchors, 'model.anchors')
         self.fusion = options_of(Fusion, fusion, 'model.fusion')
@@ -98,18 +99,21 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
         self._prototypes: Prototypes | None = None
         self._normalized: tuple[nn.Module, PixelNormalization] | None = None
         self._second: SecondTerm | None = None
-        self._cache = EvidenceCache(evidence_cache if self.host.images_are_independent else 0)
+        self._cache: EvidenceCache[Evidence] = EvidenceCache(evidence_cache if self.host.images_are_independent else 0)
         self.requires_grad_(False)
         self.eval()
 
     @property
     def num_classes(self) -> int:
-        return self.host.num_classes
+        return given(self.host.num_classes)
 
     @property
     def encoder(self) -> Encoder:
         """The encoder of the config."""
-        return self.encoders[ENCODER]
+        return self._encoder(ENCODER)
+
+    def _encoder(self, name: str) -> Encoder:
+        return cast(Encoder, self.encoders[name])
 
     @property
     def device(self) -> torch.device:
@@ -134,10 +138,10 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
             keep: Put the evidence into the cache, as far as there is room.
         """
         keys = [_cache_key(image, sample) for image, sample in split_batch(inputs, data_samples)]
-        kept = [self._cache.get(key) for key in keys]
-        if all(evidence is not None and evidence.features.keys() >= set(encoders) for evidence in kept):
+        kept = [evidence for key in keys if (evidence := self._cache.get(key)) is not None]
+        if len(kept) == len(keys) and all(evidence.features.keys() >= set(encoders) for evidence in kept):
             return kept
-        chosen = {name: self.encoders[name] for name in encoders}
+        chosen = {name: self._encoder(name) for name in encoders}
         gathered = gather_evidence(self.host, chosen, self._normalization(), inputs, data_samples)
         for key, evidence in zip(keys, gathered, strict=True):
             if keep and key is not None:
@@ -190,9 +194,8 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
 
     def new_bank(self, rule: AnchorRule | None = None, encoder: str = ENCODER) -> PrototypeBank:
         """An empty bank for this host. Args: rule: default, the model's; encoder: whose features it sums."""
-        return PrototypeBank(
-            self.num_classes, self.encoders[encoder].dim, rule or self.anchor_rule, self.device, encoder
-        )
+        dim = self._encoder(encoder).dim
+        return PrototypeBank(self.num_classes, dim, rule or self.anchor_rule, self.device, encoder)
 
     def set_bank(self, bank: PrototypeBank | None, file: str | Path | None = None) -> None:
         """Use a bank from now on (None: the host alone). ``file`` is its place on disk, for the report."""
@@ -208,9 +211,10 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
 
     def load_bank(self) -> None:
         """Load the bank file of the config and check that it was made for this host, encoder and classes."""
-        bank = PrototypeBank.load(self.bank_file)
-        check_fingerprint(bank.fingerprint, self.fingerprint(), self.bank_file)
-        self.set_bank(bank, self.bank_file)
+        file = given(self.bank_file)
+        bank = PrototypeBank.load(file)
+        check_fingerprint(bank.fingerprint, self.fingerprint(), file)
+        self.set_bank(bank, file)
 
     def set_classes(self, dataset_meta: dict) -> None:
         """Take the dataset's classes. Raises TPAError when the host has another number of them."""
