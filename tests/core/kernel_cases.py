@@ -19,6 +19,7 @@ from tpa_mmseg.core import (
     Fusion,
     PrototypeBank,
     QueryScores,
+    ScoreMap,
     decide,
     find_anchors,
     fused,
@@ -31,6 +32,8 @@ RULES = [
     DecisionRule(area_thd=0.12),
     DecisionRule(prob_thd=0.35, area_thd=0.12),
 ]
+#: Scores as close as this may be decided either way.
+CLOSE = 1e-6
 SOURCES = ('grid', 'full size', 'windows', 'downsampled')
 
 
@@ -41,6 +44,13 @@ def source(kind: str, queries: int, size: tuple[int, int]):
         return StitchedWindows([2 * torch.randn(queries, 4, 4) for _ in range(count)], sliding, network, size, False)
     shape = {'grid': (5, 7), 'full size': size, 'downsampled': (size[0] + 9, size[1] + 4)}[kind]
     return 2 * torch.randn(queries, *shape)
+
+
+def clear(scores: ScoreMap) -> torch.Tensor:
+    """(H, W) pixels that rounding cannot relabel: no two classes, nor the best and its threshold, are close."""
+    ranked = scores.probabilities().log().sort(0).values
+    far = (ranked.diff(dim=0) > CLOSE).all(0)
+    return far & (((ranked[-1].exp() * scores.mass) - scores.rule.prob_thd).abs() > CLOSE)
 
 
 def case(seed: int) -> None:
@@ -57,18 +67,20 @@ def case(seed: int) -> None:
     phi = torch.randn(dim, *grid)
     adapter = Adapter(bank.prototypes(), Fusion(decision=random.choice(('host', 'argmax'))))
 
+    evidence = Evidence(scores, {ENCODER: phi})
+
     def run(switch: str):
         os.environ[fused.KERNELS] = switch
-        labels = decide(Evidence(scores, {ENCODER: phi}), [adapter], torch.uint8)
+        labels = decide(evidence, [adapter], torch.uint8)
         alone = scores.labels(torch.int16)
         return (labels.host, labels.adapted[0], alone), find_anchors(scores, grid, AnchorRule(k_min=1))
 
     assert fused.FusedReader.of(scores, [None]) is not None, f'{kind} does not fit'
     (eager, eager_anchors), (ours, our_anchors) = run('0'), run('1')
-    # Random scores of these seeds are nowhere as close to each other as rounding.
-    for one, other in zip(ours, eager, strict=True):
-        assert one.dtype == other.dtype
-        assert torch.equal(one, other), f'seed {seed}, {kind}, {rule}: {(one != other).sum()} labels differ'
+    for one, other, decided in zip(ours, eager, (scores, adapter.fuse(evidence), scores), strict=True):
+        sure = clear(decided)
+        assert one.dtype == other.dtype and sure.float().mean() > 0.99
+        assert torch.equal(one[sure], other[sure]), f'seed {seed}, {kind}, {rule}: {(one != other).sum()} labels differ'
     torch.testing.assert_close(our_anchors.weights, eager_anchors.weights)
     assert torch.equal(our_anchors.counts, eager_anchors.counts)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from tpa_mmseg.evaluation.counts import checked_truth
 from tpa_mmseg.reproduce.overlap import describe, make_splits, similarity
 from tpa_mmseg.reproduce.pictures import choose, image_gain
 from tpa_mmseg.reproduce.repetition import curve
@@ -92,11 +93,13 @@ def test_best_typical_and_worst_images_are_chosen_once_each() -> None:
 
 
 def test_gain_of_an_image_is_that_of_the_classes_it_has() -> None:
-    truth = torch.tensor([[0, 0, 1, 3]])  # label 3 of three classes is ignored
+    truth, nothing = (
+        checked_truth(torch.tensor([labels]), (1, 4), 3, 255, 'a.jpg') for labels in ([0, 0, 1, 255], [255] * 4)
+    )
     host, tpa = torch.tensor([[0, 2, 2, 1]]), torch.tensor([[0, 0, 2, 2]])
     # Of classes 0 and 1 the host has 1/2 and 0, TPA 2/2 and 0; class 2 is not in the image.
     assert image_gain(truth, host, tpa, 3) == 25.0
-    assert image_gain(torch.full((1, 4), 3), host, tpa, 3) == 0.0
+    assert image_gain(nothing, host, tpa, 3) == 0.0
 
 
 def test_few_images_are_drawn_once_too() -> None:

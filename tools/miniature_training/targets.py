@@ -175,7 +175,7 @@ def _score(model: TPASegmentor, dataset, adapters: Mapping[str, Adapter]) -> dic
             host, adapted = decide(evidence, tuple(adapters.values()))
             truth = sample.gt_sem_seg.data[0].to(host)
             truth = checked_truth(truth, host.shape, len(CLASSES), IGNORED, evidence.name)
-            true = count_classes(truth, len(CLASSES))
+            true = count_classes(truth.labels, len(CLASSES))
             for count, labels in zip(counts.values(), (host, *adapted), strict=True):
                 count.add(*count_hits(labels, truth, len(CLASSES)), true)
     host = counts.pop(None).scores()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -59,6 +60,13 @@ class ClassCounts:
         return ClassScores(overall, [_percent(iou) for iou in values['IoU']], self._support.tolist())
 
 
+class Truth(NamedTuple):
+    """The ground truth of an image as it is counted."""
+
+    labels: Tensor  #: (H, W) int32, C for ignored pixels
+    ignored: Tensor  #: (H, W) bool
+
+
 def checked_truth(
     truth: Tensor,
     size: tuple[int, int],
@@ -66,10 +74,8 @@ def checked_truth(
     ignore_index: int,
     image: str | None,
     alarms: Alarms | None = None,
-) -> Tensor:
-    """Returns (H, W) int32 ground truth with label C for ignored pixels.
-
-    Raises TPAError if it does not fit the prediction.
+) -> Truth:
+    """Returns the ground truth to count. Raises TPAError if it does not fit the prediction.
 
     Args:
         truth: (H, W) labels of the dataset.
@@ -86,7 +92,6 @@ def checked_truth(
         )
     truth = truth.int()
     ignored = truth == ignore_index
-    labels = truth.masked_fill(ignored, num_classes)
 
     def message() -> str:
         found = truth[~ignored]
@@ -101,7 +106,7 @@ def checked_truth(
     checks.add((torch.where(ignored, fits, truth) != fits).any(), message)
     if alarms is None:
         checks.check()
-    return labels
+    return Truth(truth.masked_fill(ignored, num_classes), ignored)
 
 
 def count_classes(labels: Tensor, num_classes: int) -> Tensor:
@@ -109,16 +114,16 @@ def count_classes(labels: Tensor, num_classes: int) -> Tensor:
     return count_labels(labels, num_classes + 1)[:num_classes]
 
 
-def count_hits(labels: Tensor, truth: Tensor, num_classes: int) -> tuple[Tensor, Tensor]:
+def count_hits(labels: Tensor, truth: Truth, num_classes: int) -> tuple[Tensor, Tensor]:
     """Returns (C,) correct pixels and (C,) predicted pixels of each class, without ignored ones.
 
     Args:
         labels: (H, W) prediction, of any integer type.
-        truth: (H, W) from :func:`checked_truth`.
+        truth: From :func:`checked_truth`.
         num_classes: Number of classes C.
     """
-    right = truth.masked_fill(labels != truth, num_classes)
-    scored = torch.where(truth == num_classes, truth, labels)
+    right = truth.labels.masked_fill(labels != truth.labels, num_classes)
+    scored = torch.where(truth.ignored, truth.labels, labels)
     return count_classes(right, num_classes), count_classes(scored, num_classes)
 
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from ..core import Alarms
 from ..errors import TPAError
 from ..io import write_png
-from .counts import SCORES, ClassCounts, ClassScores, checked_truth, count_classes, count_hits
+from .counts import SCORES, ClassCounts, ClassScores, Truth, checked_truth, count_classes, count_hits
 from .report import report_of
 
 
@@ -81,7 +81,7 @@ class HostTPAMetric(BaseMetric):
             record = {'img_path': sample.get('img_path'), 'pixels': prediction.numel()}
             if not self.format_only:
                 truth = self._truth(sample, prediction)
-                record['truth'] = count_classes(truth, self.num_classes)
+                record['truth'] = count_classes(truth.labels, self.num_classes)
                 record['prediction'] = count_hits(prediction, truth, self.num_classes)
                 if 'host_sem_seg' in sample:
                     host = sample['host_sem_seg']['data'].squeeze(0)
@@ -116,8 +116,8 @@ class HostTPAMetric(BaseMetric):
             **{f'gain_{name}': round(prediction.overall[name] - host.overall[name], 2) for name in SCORES},
         }
 
-    def _truth(self, sample: dict, prediction: Tensor) -> Tensor:
-        """Returns the checked (H, W) ground truth on the prediction's device, with label C for ignored pixels."""
+    def _truth(self, sample: dict, prediction: Tensor) -> Truth:
+        """Returns the checked ground truth, on the prediction's device."""
         image = sample.get('img_path')
         if 'gt_sem_seg' not in sample:
             raise TPAError(

@@ -10,7 +10,7 @@ from PIL import Image
 from torch import Tensor
 
 from ..core import anchor_map
-from ..evaluation.counts import count_classes, count_hits
+from ..evaluation.counts import Truth, count_classes, count_hits
 from ..io import write_png
 from ..visualization import anchor_figure, class_palette, comparison, panel_size, read_image
 from ..visualization.panels import fit_image, label_panel
@@ -70,15 +70,15 @@ def _gain(context: RunContext, found: Prediction) -> float:
     return image_gain(truth, found.host, found.adapted['full'], classes)
 
 
-def image_gain(truth: Tensor, host: Tensor, tpa: Tensor, num_classes: int) -> float:
+def image_gain(truth: Truth, host: Tensor, tpa: Tensor, num_classes: int) -> float:
     """Change of the mean IoU of the classes that an image has, in percentage points; 0 where no pixel counts.
 
     Args:
-        truth: (H, W) from :func:`~tpa_mmseg.evaluation.counts.checked_truth`.
+        truth: From :func:`~tpa_mmseg.evaluation.counts.checked_truth`.
         host, tpa: (H, W) labels.
         num_classes: Number of classes C.
     """
-    true = count_classes(truth, num_classes)
+    true = count_classes(truth.labels, num_classes)
     present = true > 0
     if not present.any():
         return 0.0

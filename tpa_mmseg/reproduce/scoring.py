@@ -14,7 +14,7 @@ from ..core import Adapter, Evidence, PrototypeBank, decide
 from ..datasets import Pool
 from ..errors import TPAError
 from ..evaluation import ClassCounts, report_of, with_bank
-from ..evaluation.counts import checked_truth, count_classes, count_hits
+from ..evaluation.counts import Truth, checked_truth, count_classes, count_hits
 from .context import RunContext
 from .results import BankInfo, ClassScore, RunResult, Scores, VariantResult
 from .runs import Setting
@@ -60,7 +60,7 @@ class Prediction(NamedTuple):
     host: Tensor  #: (H, W) by the host alone
     adapted: dict[str, Tensor]  #: key of each adapter -> (H, W)
 
-    def counted(self, num_classes: int, ignore_index: int) -> Tensor:
+    def counted(self, num_classes: int, ignore_index: int) -> Truth:
         """The truth as counts need it, see :func:`~tpa_mmseg.evaluation.counts.checked_truth`."""
         return checked_truth(
             self.truth, self.host.shape, num_classes, ignore_index, self.sample.metainfo.get('img_path')
@@ -103,7 +103,7 @@ def score(
     images = []
     for found in predict(context, indices, adapters):
         truth = found.counted(len(classes), metric.ignore_index)
-        true = count_classes(truth, len(classes))
+        true = count_classes(truth.labels, len(classes))
         labels = {None: found.host, **found.adapted}
         images.append({key: (*count_hits(each, truth, len(classes)), true) for key, each in labels.items()})
     counts = {key: ClassCounts() for key in (None, *adapters)}
