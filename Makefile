@@ -65,5 +65,5 @@ $(INSTALLED): pyproject.toml constraints.txt Makefile
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --require-hashes --requirement constraints.txt
 	$(BIN)/python -m pip install --no-deps --no-build-isolation --editable .
-	$(BIN)/python -m tpa_mmseg.doctor
+	$(BIN)/tpa doctor --imports
 	@mv $(INSTALLING) $(INSTALLED)

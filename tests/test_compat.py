@@ -13,9 +13,9 @@ import torch
 from mmengine.config import Config
 from mmengine.registry import DefaultScope
 from mmseg.registry import MODELS
+from tpa_tools.doctor import survey
 
 from tpa_mmseg import compat
-from tpa_mmseg.doctor import survey
 from tpa_mmseg.errors import TPAError
 
 ROOT = Path(__file__).parents[1]

@@ -10,11 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from tpa_tools import doctor
 
 from tests.helpers.project import requirements
-from tpa_mmseg import doctor
 
 ROOT = Path(__file__).parents[1]
+DOCTOR = str(ROOT / 'tools' / 'doctor.py')
 REQUIRED = requirements()
 
 HEALTHY = {
@@ -119,16 +120,29 @@ def run_python(*arguments: str, first: Path | None = None) -> subprocess.Complet
 
 
 def test_the_doctor_finds_this_environment_healthy():
-    answer = run_python('-m', 'tpa_mmseg.doctor', '--json')
+    answer = run_python(DOCTOR, '--json', '--imports')
     assert answer.returncode == 0, answer.stdout + answer.stderr
     report = json.loads(answer.stdout)
-    assert report['problems'] == [] and report['installed']['MMEngine']
+    assert report['problems'] == [] and 'available' in report['installed']['CUDA']
     assert answer.stderr == ''
+
+
+def test_the_doctor_imports_little_unless_asked():
+    # torchvision, mmengine's models and timm would cost several seconds.
+    code = (
+        'import sys, json; from tpa_tools.doctor import diagnose; code = diagnose(); '
+        'print(json.dumps(sorted({name.split(".")[0] for name in sys.modules}))); sys.exit(code)'
+    )
+    answer = run_python('-c', code)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    imported = json.loads(answer.stdout.splitlines()[-1])
+    assert {'torch', 'cv2'} <= {*imported}
+    assert not {'torchvision', 'timm', 'open_clip', 'mmengine', 'mmcv', 'mmseg', 'tpa_mmseg'} & {*imported}
 
 
 def test_the_doctor_runs_where_nothing_is_installed():
     # Without the site module there are no site-packages.
-    answer = run_python('-S', '-m', 'tpa_mmseg.doctor')
+    answer = run_python('-S', DOCTOR)
     assert answer.returncode == 1
     assert 'problem: Not installed: packaging, mmengine, mmcv, mmseg. `pip install' in answer.stdout
 
@@ -143,7 +157,7 @@ def foreign_pair(tmp_path: Path) -> Path:
 
 
 def test_a_torchvision_for_another_torch_is_named_with_the_remedy(foreign_pair):
-    answer = run_python('-m', 'tpa_mmseg.doctor', first=foreign_pair)
+    answer = run_python(DOCTOR, '--imports', first=foreign_pair)
     assert answer.returncode == 1
     assert 'problem: torchvision does not import (RuntimeError: operator torchvision::nms' in answer.stdout
     assert '`pip uninstall -y torch torchvision` and then install both at once' in answer.stdout
@@ -152,7 +166,7 @@ def test_a_torchvision_for_another_torch_is_named_with_the_remedy(foreign_pair):
 def test_importing_the_package_in_a_broken_environment_warns_and_leads_to_the_doctor(foreign_pair):
     answer = run_python('-c', 'import tpa_mmseg; tpa_mmseg.segment', first=foreign_pair)
     assert answer.returncode == 1
-    assert 'tpa_mmseg registered nothing' in answer.stderr and 'python -m tpa_mmseg.doctor' in answer.stderr
+    assert 'tpa_mmseg registered nothing' in answer.stderr and 'tpa doctor --imports' in answer.stderr
     last = answer.stderr.splitlines()[-1]
     assert last.startswith('ImportError: tpa_mmseg.segment cannot be used here (operator torchvision::nms')
 
@@ -160,6 +174,6 @@ def test_importing_the_package_in_a_broken_environment_warns_and_leads_to_the_do
 def test_a_package_that_does_not_import_is_named(tmp_path):
     (tmp_path / 'timm').mkdir()
     (tmp_path / 'timm' / '__init__.py').write_text('raise OSError("libsomething.so.1: cannot open")')
-    answer = run_python('-m', 'tpa_mmseg.doctor', first=tmp_path)
+    answer = run_python(DOCTOR, '--imports', first=tmp_path)
     assert answer.returncode == 1
     assert 'problem: timm does not import (OSError: libsomething.so.1: cannot open)' in answer.stdout

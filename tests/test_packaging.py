@@ -14,10 +14,10 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from setuptools import find_packages
+from tpa_tools import doctor
 
 import tpa_mmseg
 from tests.helpers.project import PROJECT, ROOT, pins, requirements
-from tpa_mmseg import doctor
 
 EXTRAS = [name for name in PROJECT['project']['optional-dependencies'] if name != 'all']
 PYTHONS = ['3.10', '3.11', '3.12', '3.13']

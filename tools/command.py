@@ -102,7 +102,7 @@ def run_tool(work: Callable[[argparse.Namespace], None], args: argparse.Namespac
         from tpa_mmseg.console import printable_logs
 
         if tpa_mmseg.import_error is not None:
-            sys.exit(_fail(f'tpa_mmseg cannot be used here ({tpa_mmseg.import_error}). Run: tpa doctor'))
+            sys.exit(_fail(f'tpa_mmseg cannot be used here ({tpa_mmseg.import_error}). Run: tpa doctor --imports'))
         with printable_logs():
             _run(work, args)
     except KeyboardInterrupt:

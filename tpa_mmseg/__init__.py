@@ -17,7 +17,7 @@ try:
 except Exception as error:  # a broken environment can raise almost anything, and the doctor has to run in it
     import_error = error
     if getattr(error, 'name', None) not in ('mmengine', 'mmcv', 'mmseg'):  # these are simply not installed
-        warnings.warn(f'tpa_mmseg registered nothing ({error}). Run: python -m tpa_mmseg.doctor', stacklevel=2)
+        warnings.warn(f'tpa_mmseg registered nothing ({error}). Run: tpa doctor --imports', stacklevel=2)
 
 
 def __getattr__(name: str) -> Any:

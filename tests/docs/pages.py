@@ -1,13 +1,13 @@
-"""The pages of the documentation, and the blocks in them that can run on the miniature suite.
+"""The pages of the documentation, and the blocks of commands and code in them.
 
-``<!-- run -->`` before a block: it runs as it is printed. ``<!-- file: NAME -->``: the text around tells the reader to
-save it under this name, and later blocks find it there.
+Every block runs, on the miniature suite, unless the line before it is a mark. ``<!-- file: NAME -->``: the text around
+tells the reader to save the block under this name, and later blocks find it there. ``<!-- not run: REASON -->``: it
+cannot run here, because it ``needs`` something, is ``a part of`` a file, or is run by another test, ``tests/....py``.
 """
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import NamedTuple
 
 from tests.helpers.world import ROOT
@@ -15,13 +15,21 @@ from tests.helpers.world import ROOT
 PAGES = sorted(
     [*ROOT.glob('*.md'), *(ROOT / 'docs').rglob('*.md'), ROOT / 'configs/README.md', ROOT / 'data/README.md']
 )
-_BLOCK = re.compile(r'^<!-- (run|file: (\S+)) -->\n```(\w+)\n(.*?)^```$', re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(
+    r'^(?:<!-- (?:file: (\S+)|not run: ([^\n]+)) -->\n)?```(bash|sh|console|python)\n(.*?)^```$',
+    re.DOTALL | re.MULTILINE,
+)
+
+_FENCE = re.compile(
+    r'^[ \t]*(?:```|~~~)[ \t]*(?:\{code-block\}[ \t]*)?(?:bash|sh|shell|console|python|py)\b', re.MULTILINE
+)
 
 
 class Block(NamedTuple):
-    """A marked block. Args: file: The name to save it under, or None; language; text."""
+    """A block. Args: file: The name to save it under, or None; reason: Why it is not run, or empty; language; text."""
 
     file: str | None
+    reason: str
     language: str
     text: str
 
@@ -33,9 +41,9 @@ class Block(NamedTuple):
 
 
 def blocks(page: str) -> list[Block]:
-    """Returns the marked blocks of a page, in order. Args: page: Its path in the repository."""
+    """Returns the blocks of a page, in order. Args: page: Its path in the repository."""
     text = (ROOT / page).read_text(encoding='utf-8')
-    return [Block(file, language, body) for _, file, language, body in _BLOCK.findall(text)]
+    return [Block(file or None, reason, *rest) for file, reason, *rest in _BLOCK.findall(text)]
 
 
 def file_of(page: str, name: str) -> str:
@@ -44,7 +52,7 @@ def file_of(page: str, name: str) -> str:
     return text
 
 
-def checkout(folder: Path) -> Path:
-    """Makes a folder look like a checkout for commands that name configs."""
-    (folder / 'configs').symlink_to(ROOT / 'configs')
-    return folder
+def fences(page: str) -> int:
+    """Returns the number of blocks of commands or code, however they are indented."""
+    text = (ROOT / page).read_text(encoding='utf-8')
+    return len(_FENCE.findall(text))

@@ -14,11 +14,10 @@ from mmengine.config import Config
 from mmseg.registry import MODELS
 
 from tests.docs.pages import file_of
-from tests.helpers.world import FCN, ROOT, results, run_in_process
+from tests.helpers.world import FCN, results, run_in_process
 from tpa_mmseg.catalog import CONFIGS
 
-PAGE = (ROOT / 'docs/add_a_host.md').read_text(encoding='utf-8')
-HOST_FILE, HOST_CONFIG = re.findall(r'```python\n(.*?)```', PAGE, re.DOTALL)
+HOST_FILE, HOST_CONFIG = (file_of('docs/add_a_host.md', f'nearest_color{end}.py') for end in ('', '_config'))
 SCENES = ('test_dataloader.dataset.split=val', 'test_dataloader.dataset.size=7', 'custom_hooks.0.pool.size=5')
 
 
