@@ -57,9 +57,15 @@ def _spread_band_(weights: Tensor, labels: Tensor, top: int, size: tuple[int, in
     _, height, width = weights.shape
     corners = _corners((height, width), (size[0], size[1]), str(weights.device))
     band = slice(top, top + labels.shape[0])
-    # A pixel without a class adds nothing to class 0: on a GPU choosing pixels would mean to wait for it.
-    counted = (labels >= 0).to(weights.dtype)
-    start = labels.clamp(min=0).long() * (height * width)
-    places = start + corners.rows[:, :, band] + corners.columns
-    shares = corners.row_weights[:, :, band] * counted * corners.column_weights
-    weights.view(-1).index_add_(0, places.flatten(), shares.flatten())
+    rows, row_weights, columns, column_weights = corners
+    rows, row_weights = rows[:, :, band], row_weights[:, :, band]
+    counted = labels >= 0
+    if labels.device.type == 'cpu':
+        y, x = counted.nonzero(as_tuple=True)
+        labels, rows, row_weights = labels[y, x], rows[:, :, y, 0], row_weights[:, :, y, 0]
+        columns, column_weights = columns[:, 0, x], column_weights[:, 0, x]
+    else:
+        # To choose pixels would mean to wait for a GPU: one without a class adds nothing to class 0.
+        labels, row_weights = labels.clamp(min=0), row_weights * counted
+    places = labels.long() * (height * width) + rows + columns
+    weights.view(-1).index_add_(0, places.flatten(), (row_weights * column_weights).flatten())

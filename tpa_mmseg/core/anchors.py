@@ -112,9 +112,8 @@ def _anchor_bands(scores: ScoreMap, rule: AnchorRule) -> Iterator[tuple[int, Ten
     parts = list(scores.parts())
     if len(parts) == 1:
         for top, bottom in scores.ranges():
-            log = scores.log_band(top, bottom)
-            best, label = best_class(log)
-            yield top, _confident(log.sub_(best).exp_().sum(0).reciprocal_(), label, tau)
+            # In a call, so that a band is freed before the next one is made.
+            yield top, _band_anchors(scores.log_band(top, bottom), tau)
         return
     peaks = PeakMap(scores.size, scores.device, torch.int64, keep_best=True, with_total=True)
     for first, part in parts:
@@ -122,6 +121,12 @@ def _anchor_bands(scores: ScoreMap, rule: AnchorRule) -> Iterator[tuple[int, Ten
             peaks.take(top, part.log_band(top, bottom), first)
         part.release()
     yield 0, _confident(given(peaks.total).reciprocal_(), peaks.label, tau)
+
+
+def _band_anchors(log: Tensor, tau: float) -> Tensor:
+    """(rows, W) anchor classes of a band, -1 elsewhere. Args: log (C, rows, W), changed in place."""
+    best, label = best_class(log)
+    return _confident(log.sub_(best).exp_().sum(0).reciprocal_(), label, tau)
 
 
 class _Probabilities:

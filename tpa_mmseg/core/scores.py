@@ -196,7 +196,7 @@ def best_queries(queries: Tensor, query_to_class: tuple[int, ...]) -> Tensor:
         return torch.segment_reduce(queries, 'max', lengths=lengths, axis=0, unsafe=True)
     out = queries.new_empty(len(lengths), *queries.shape[1:])
     for best, of_class in zip(out, queries.split(lengths.tolist()), strict=True):
-        torch.amax(of_class, 0, out=best)
+        best.copy_(of_class[0]) if len(of_class) == 1 else torch.amax(of_class, 0, out=best)
     return out
 
 
