@@ -162,4 +162,5 @@ def test_parts_of_the_rule_can_be_left_out():
     fusion = Fusion(consistent=dict(beta2=8.0, gate=0.0))
     bank.diagnosis = Diagnosis(0.3, 0.9, 0.8, 4.0, 8.0, 100, measured_with(fusion))
     lookup = Adapter(bank.prototypes(), fusion, second=bank.second_term(fusion)).fuse(evidence).second
-    assert lookup.opened.all() and lookup.term.beta2 == 8
+    assert lookup.classes == tuple(range(CLASSES))
+    assert bank.second_term(fusion).beta2 == 8

@@ -80,6 +80,11 @@ class Image:
         source = StitchedWindows(self.windows, SLIDING, setting.network, setting.size, nonfinite=False)
         return QueryScores(source, setting.size, self.query_to_class, setting.rule)
 
+    def consistent(self) -> Adapter:
+        around = self.prototypes.vectors[0], self.prototypes.vectors[:, 0]
+        parts = self.prototypes.vectors, self.prototypes.covered, *around, self.prototypes.classes
+        return Adapter(self.prototypes, second=SecondTerm(CenteredPrototypes(*parts), 3.0, 0.005))
+
     def stages(self) -> dict:
         scores, adapter = self.scores(), Adapter(self.prototypes)
         evidence = Evidence(scores, {ENCODER: self.phi})
@@ -120,12 +125,8 @@ def test_every_rule_and_coverage_is_decided_without_a_wait(rule, covered):
 def test_the_second_lookup_of_consistent_tpa_is_added_without_a_wait(rule, covered):
     with fake_gpu():
         image = Image(VOC21._replace(rule=rule), covered)
-        around = image.prototypes.vectors[0], image.prototypes.vectors[:, 0]
-        centered = CenteredPrototypes(
-            image.prototypes.vectors, image.prototypes.covered, *around, tuple(range(covered))
-        )
-        adapter = Adapter(image.prototypes, second=SecondTerm(centered, 3.0, 0.005))
-        own, (adapted,) = decide(Evidence(image.scores(), {ENCODER: image.phi}), [adapter], torch.uint8)
+        evidence = Evidence(image.scores(), {ENCODER: image.phi})
+        own, (adapted,) = decide(evidence, [image.consistent()], torch.uint8)
         assert own.device.type == 'cuda' and own.shape == adapted.shape == VOC21.size
 
 
@@ -144,6 +145,7 @@ def test_a_vocabulary_of_thousands_is_read_in_parts_without_a_wait(monkeypatch):
         assert len(list(image.scores().parts())) > 1
         for stage in image.stages().values():
             stage()
+        decide(Evidence(image.scores(), {ENCODER: image.phi}), [image.consistent()])
 
 
 def test_a_smaller_budget_of_bytes_makes_more_bands(monkeypatch):

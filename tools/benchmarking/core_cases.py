@@ -5,6 +5,7 @@ All of them start from what a network leaves: class scores (C, h, w) at low reso
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -63,8 +64,9 @@ def make_inputs(problem: Problem) -> Inputs:
     scores, phi = 3 * draw(problem.classes, *problem.scores), draw(problem.dim, *problem.grid)
     bank = PrototypeBank(problem.classes, problem.dim)
     bank.sums, bank.counts = draw(problem.classes, problem.dim).double(), bank.counts + 10
-    # The random scores give each class about as many pixels; in a photograph few of many classes are open.
-    second = SecondTerm(bank.centered_prototypes(), 3.0, _GATE / problem.classes)
+    # Random scores give each class about as many pixels, give or take the spread; in a photograph few classes are open.
+    spread = (problem.classes / math.prod(problem.scores)) ** 0.5
+    second = SecondTerm(bank.centered_prototypes(), 3.0, (1 + _OPEN_FROM * spread) / problem.classes)
     return Inputs(problem.image, scores, phi, bank.prototypes(), second)
 
 
@@ -121,8 +123,8 @@ VOC = Problem((480, 640), (30, 40), (24, 32), 21)
 LARGE = Problem((512, 683), (32, 43), (24, 32), 1000)
 # A smaller image: the reference holds two maps of C x H x W floats.
 LARGER = Problem((256, 342), (16, 22), (12, 16), 3000)
-# Times its fair share of the pixels that a class needs to be open.
-_GATE = 1.1
+# Beyond how many spreads of its share a class is open: about a fifth of the classes.
+_OPEN_FROM = 0.8
 TINY = Problem((48, 64), (3, 4), (4, 5), 7, 16)
 
 

@@ -10,13 +10,15 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..options import AtLeastOne, NotNegative, Share, check_fields
-from .bilinear import Resized
+from .bilinear import Resized, band_ranges
 from .given import given
 from .norm import UpsampledNorm
 
 _EPS = 1e-12
 # Share of a squared norm that float32 may lose when the center is subtracted.
 _ROUNDING = 1e-6
+# Classes whose lowest product is found at once.
+_AT_ONCE = 128
 
 
 @dataclass(frozen=True)
@@ -162,52 +164,63 @@ class CenteredLookup:
     """
 
     def __init__(self, term: SecondTerm, phi: Tensor, norm: UpsampledNorm, counts: Tensor) -> None:
-        self.term, self.norm, self.classes = term, norm, term.prototypes.classes
-        vectors, shift, self.index = term.looked_up(phi.device)
+        vectors, shift, index = term.looked_up(phi.device)
         with torch.autocast(phi.device.type, enabled=False):
             products = vectors @ phi.detach().float().flatten(1) - shift[:, None]
         products = products.unflatten(1, phi.shape[1:])
-        self.products, self.along_center = (Resized(part, norm.size) for part in (products[:-1], products[-1:]))
-        pixels = norm.size[0] * norm.size[1]
-        self.opened = open_classes(counts, pixels, term.gate).index_select(0, self.index)
-        # A GPU is not asked which classes are open; on a CPU there is nothing to add to the others.
-        self._chosen = self.opened.nonzero()[:, 0] if phi.device.type == 'cpu' else None
-        self._lowest: dict[tuple[int, int], Tensor] = {}
+        products, along_center = products[:-1], Resized(products[-1:], norm.size)
+        opened = open_classes(counts, norm.size[0] * norm.size[1], term.gate).index_select(0, index)
+        # A GPU is not asked which classes are open: it adds zero to the others.
+        asked = phi.device.type == 'cpu'
+        self.opened = None if asked else opened[:, None, None]
+        self.index = index[opened] if asked else index
+        self.classes = tuple(self.index.tolist()) if asked else term.prototypes.classes
+        self.products = _upsampled(products[opened] if asked else products, norm.size)
+        if self.classes:
+            # Maps of the whole image, not made band by band between others, which would push them out of the cache.
+            self.scale = term.beta2 / _norm_around(norm.whole(), along_center)
+            all_open = asked and len(self.classes) == len(counts)
+            self.lowest = None if all_open else _lowest(products, norm.size).mul_(self.scale)
 
     def add_to(self, log: Tensor, top: int, first: int = 0) -> None:
         """Adds the weighted cosines to a band. Args: as for :meth:`Lookup.add_to`."""
         start, stop = (bisect_left(self.classes, label) for label in (first, first + len(log)))
-        chosen = self._chosen
-        if chosen is not None:
-            chosen = chosen[(chosen >= start) & (chosen < stop)]
-        if start == stop or (chosen is not None and not len(chosen)):
+        if start == stop:
             return
-        bottom = top + log.shape[1]
-        everything = stop - start == len(self.classes)
-        found = (self.products if everything else given(self.products.channels(start, stop))).rows(top, bottom)
-        scale = self._scale(top, bottom)
-        if chosen is not None and len(chosen) == len(log) == len(self.classes):
-            log.addcmul_(found, scale)  # no class is closed
+        band = slice(top, top + log.shape[1])
+        products, scale = given(self.products.channels(start, stop)).rows(band.start, band.stop), self.scale[band]
+        if self.lowest is None:
+            log.addcmul_(products, scale)
             return
-        lowest = found.amin(0) if everything else self._lowest_of(top, bottom, len(log))
-        if chosen is None:
-            index, found = self.index[start:stop], (found - lowest).mul_(self.opened[start:stop, None, None])
-        else:
-            index, found = self.index[chosen], found.index_select(0, chosen - start).sub_(lowest)
-        log.index_add_(0, index - first if first else index, found.mul_(scale))
+        added = torch.addcmul(-self.lowest[band], products, scale)
+        if self.opened is not None:
+            added *= self.opened[start:stop]
+        index = self.index[start:stop]
+        log.index_add_(0, index - first if first else index, added)
 
-    def _scale(self, top: int, bottom: int) -> Tensor:
-        """(rows, W) what turns products into weighted cosines."""
-        own = self.norm.squared(top, bottom).float()
-        squared = own.sub(self.along_center.rows(top, bottom)[0], alpha=2)
-        # Of a feature at the center itself only the rounding would be left, which says nothing.
-        return self.term.beta2 / torch.maximum(squared, own.mul_(_ROUNDING).clamp_(min=_EPS**2)).sqrt_()
 
-    def _lowest_of(self, top: int, bottom: int, most: int) -> Tensor:
-        """(rows, W) lowest product of any covered class, where the classes are read in parts of ``most``."""
-        if (top, bottom) not in self._lowest:
-            parts = range(0, len(self.classes), most)
-            read = [given(self.products.channels(start, start + most)) for start in parts]
-            lowest = [part.rows(top, bottom).amin(0) for part in read]
-            self._lowest[top, bottom] = torch.stack(lowest).amin(0)
-        return self._lowest[top, bottom]
+def _norm_around(norm: Tensor, along_center: Resized) -> Tensor:
+    """(H, W) of ``|Up(phi) - c0|``. Args: norm: (H, W) of ``|Up(phi)|``; along_center: ``phi . c0 - |c0|^2 / 2``."""
+    squared = norm.square()
+    # Of a feature at the center itself only the rounding would be left, which says nothing.
+    least = squared.mul(_ROUNDING).clamp_(min=_EPS**2)
+    return torch.maximum(squared.sub_(along_center.rows(0, len(norm))[0], alpha=2), least, out=squared).sqrt_()
+
+
+def _lowest(products: Tensor, size: tuple[int, int]) -> Tensor:
+    """(H, W) lowest of (n, h, w) products at every pixel."""
+    lowest = torch.full(size, float('inf'), device=products.device)
+    for part in products.split(_AT_ONCE):
+        upsampled = _upsampled(part, size)
+        for top, bottom in band_ranges(len(part), size, products.device):
+            band = lowest[top:bottom]
+            torch.minimum(band, upsampled.rows(top, bottom).amin(0), out=band)
+    return lowest
+
+
+def _upsampled(products: Tensor, size: tuple[int, int]) -> Resized:
+    """(n, h, w) products seen at full size."""
+    if products.device.type == 'cpu':
+        # Here bands have fewer rows than a patch, and would resize the same columns again and again.
+        products = Resized(products, (products.shape[1], size[1])).rows(0, products.shape[1])
+    return Resized(products, size)

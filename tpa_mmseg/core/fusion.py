@@ -153,7 +153,7 @@ class Lookup:
 
     def scale(self, top: int, bottom: int, beta: float) -> Tensor:
         """What turns products with the prototypes into ``beta`` times cosines: (bottom - top, W)."""
-        return beta / self.norm.rows(top, bottom).clamp_(min=_EPS)
+        return beta / self.norm.rows(top, bottom).clamp(min=_EPS)
 
     def add_to(self, log: Tensor, top: int, beta: float, first: int = 0) -> None:
         """Adds ``beta`` times the cosines of some classes to a band, in place.

@@ -33,22 +33,29 @@ class UpsampledNorm:
         bands = band_ranges(8 * dim, (height, width), phi.device)
         products = torch.cat([_products(phi, top, bottom) for top, bottom in bands], 1)
         self.row, self.row_below = products @ _column_weights(width, size[1], str(phi.device))
+        self._whole: Tensor | None = None
 
     @property
     def nbytes(self) -> int:
-        return self.row.nbytes + self.row_below.nbytes
+        kept = 0 if self._whole is None else self._whole.nbytes
+        return self.row.nbytes + self.row_below.nbytes + kept
 
     def rows(self, top: int, bottom: int) -> Tensor:
-        """The norm at rows ``top`` to ``bottom``: (bottom - top, W) float32."""
-        return self.squared(top, bottom).sqrt_().float()
-
-    def squared(self, top: int, bottom: int) -> Tensor:
-        """The squared norm at rows ``top`` to ``bottom``: (bottom - top, W) float64."""
+        """The norm at rows ``top`` to ``bottom``: (bottom - top, W) float32, which the caller may not change."""
+        if self._whole is not None:
+            return self._whole[top:bottom]
         mix = _row_weights(self.row.shape[0], self.size[0], top, bottom, str(self.row.device))
         squared = self.row.index_select(0, mix.low).mul_(mix.above)
         squared.addcmul_(self.row.index_select(0, mix.high), mix.below)
         squared.addcmul_(self.row_below.index_select(0, mix.low), mix.both)
-        return squared.clamp_(min=0)
+        return squared.clamp_(min=0).sqrt_().float()
+
+    def whole(self) -> Tensor:
+        """The norm at every pixel, (H, W), which is kept: for those who need it twice."""
+        if self._whole is None:
+            bands = band_ranges(1, self.size, self.row.device)
+            self._whole = torch.cat([self.rows(top, bottom) for top, bottom in bands])
+        return self._whole
 
 
 def _products(phi: Tensor, top: int, bottom: int) -> Tensor:
