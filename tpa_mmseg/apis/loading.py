@@ -18,7 +18,7 @@ from mmseg.structures import SegDataSample
 from ..clip.names import BACKGROUND, ClassNames
 from ..core import ENCODER, Evidence
 from ..datasets import SafeResize, add_read_checks
-from ..datasets.palette import distinct_colors
+from ..datasets.palette import BACKGROUND_COLOR, distinct_colors
 from ..encoders import Encoder, PixelNormalization
 from ..engine.config import use_host_alone
 from ..engine.config_check import check_model
@@ -30,7 +30,6 @@ from ..weights.needs import needs
 from .images import ImageSource
 from .options import SegmenterOptions, resolve_config, text_host
 
-_BACKGROUND_COLOR = (200, 200, 200)
 # Hosts that refine masks hold all their scores at the size of the image: 8 MB per class for that many pixels.
 _MOST_REFINED_PIXELS = 2_000_000
 
@@ -141,7 +140,8 @@ def load_model(options: SegmenterOptions, loaded: LoadedModel | None = None) -> 
     model = model.to(device).eval()
     if loaded is not None:
         _share_parameters(model, loaded.model)
-    return LoadedModel(model, pipeline, tuple(meta['classes']), meta['palette'], resolved.description)
+    meta = meta_of_names(meta['classes'], meta['palette'])
+    return LoadedModel(model, pipeline, meta['classes'], meta['palette'], resolved.description)
 
 
 def _device(name: str | None) -> torch.device:
@@ -228,7 +228,7 @@ def _palette(names: list[str], cfg: Config) -> list[Sequence[int]]:
     colors = [known.get(name.lower()) for name in names]
     if not all(name.lower() in known for name in names):
         colors = distinct_colors(len(names)).tolist()
-    return [_BACKGROUND_COLOR if name == BACKGROUND else color for name, color in zip(names, colors, strict=True)]
+    return [BACKGROUND_COLOR if name == BACKGROUND else color for name, color in zip(names, colors, strict=True)]
 
 
 class ShrinkLarge:
