@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.helpers.browser import browser, page  # noqa: F401
 from tests.helpers.tiny_segmenter import painted, tiny_segmenter
 from tests.helpers.world import run_in_process
 from tpa_mmseg.apis.saving import OutputFolder
@@ -56,6 +57,16 @@ def test_video_is_h264_that_browsers_play(tmp_path):
     content = path.read_bytes()
     assert content.index(b'moov') < content.index(b'mdat')  # the index comes first, so playing starts at once
     assert [file.name for file in path.parent.iterdir()] == ['clip.mp4']
+
+
+def test_chromium_plays_a_video_to_its_end(tmp_path, page):  # noqa: F811
+    written(tmp_path / 'clip.mp4')
+    (tmp_path / 'page.html').write_text('<video src=clip.mp4 muted></video>', encoding='utf-8')
+    page.goto((tmp_path / 'page.html').as_uri())
+    ended = (
+        'async film => { await film.play(); await new Promise(done => film.onended = done); return film.videoWidth }'
+    )
+    assert page.locator('video').evaluate(ended) == 64
 
 
 @pytest.mark.parametrize('fps', [10, 24, Fraction(30000, 1001), Fraction(24000, 1001), 12.5])
