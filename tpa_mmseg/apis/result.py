@@ -80,7 +80,7 @@ class Segmentation:
         height, width = self.labels.shape
         found = sorted((area for area in self.areas if area.pixels), key=lambda area: -area.pixels)
         shares = name_some([f'{area.name} {100 * area.share:.1f} %' for area in found])
-        return printable(f'Segmentation({self.name}, {width} x {height}: {shares}; {_change(self)})')
+        return one_line(f'Segmentation({self.name}, {width} x {height}: {shares}; {_change(self)})')
 
     @property
     def name(self) -> str:
@@ -166,7 +166,7 @@ class Segmentations(Sequence[Segmentation]):
     def __repr__(self) -> str:
         skipped = f', {len(self.skipped)} skipped' if self.skipped else ''
         changes = name_some([f'{result.name}: {_change(result)}' for result in self], 3)
-        return printable(f'Segmentations({len(self)} images{skipped}; {changes})')
+        return one_line(f'Segmentations({len(self)} images{skipped}; {changes})')
 
     def __len__(self) -> int:
         return len(self._results)
@@ -187,6 +187,11 @@ class Segmentations(Sequence[Segmentation]):
         """Open the comparison of every image in a viewer."""
         for result in self:
             result.show()
+
+
+def one_line(text: str) -> str:
+    """Return a text without line breaks, and with nothing that steers a terminal."""
+    return printable(' '.join(text.split()))
 
 
 def name_some(texts: Sequence[str], most: int = 8) -> str:

@@ -15,14 +15,13 @@ from PIL import Image
 
 from ..clip.names import Classes
 from ..datasets.pool import DEFAULT_SIZE
-from ..errors import printable
 from .adapted import AdaptedModel, SkippedWarning
 from .deciding import Setting, decide_image, image_anchors
 from .images import Images, ImageSource, UnreadableImage, iterate_images, list_images, single_image
 from .loading import PreparedImage, load_model
 from .options import DEFAULT_BACKBONE, SegmenterOptions
 from .render import show_anchors
-from .result import Segmentation, Segmentations, name_some
+from .result import Segmentation, Segmentations, name_some, one_line
 
 
 class Segmenter(AdaptedModel):
@@ -84,7 +83,7 @@ class Segmenter(AdaptedModel):
 
     def __repr__(self) -> str:
         bank = 'without TPA' if self._growing is None else repr(self.bank)
-        return printable(f'Segmenter({self.description}, {name_some(self.classes)}; {bank})')
+        return one_line(f'Segmenter({self.description}, {name_some(self.classes)}; {bank})')
 
     def with_classes(self, classes: Classes, background: bool | str | Sequence[str] = False) -> Segmenter:
         """Return a segmenter for other classes, with an empty bank. It shares all networks with this one."""
