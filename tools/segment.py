@@ -14,7 +14,7 @@ from tpa_tools.command import add_launch_options, add_shard_options, run_tool
 
 if TYPE_CHECKING:
     from tpa_mmseg import Segmenter
-    from tpa_mmseg.apis import Segmentation, Skipped
+    from tpa_mmseg.apis import Segmentation, Skipped, Video
     from tpa_mmseg.apis.images import ImageList
     from tpa_mmseg.apis.saving import OutputFolder
 
@@ -67,6 +67,12 @@ def parse_args(argv: Sequence[str] | None, prog: str | None) -> argparse.Namespa
     parser.add_argument(
         '--frame-stride', type=int, default=1, metavar='N', help='process every N-th video frame (default: 1)'
     )
+    parser.add_argument(
+        '--grow',
+        action='store_true',
+        help='let the bank grow with every frame while a video runs (default: build it first, from frames spread over '
+        'the video)',
+    )
     parser.add_argument('--device', help='torch device, e.g. cuda:1 (default: CUDA if available)')
     shards = parser.add_argument_group(
         'bulk work',
@@ -82,8 +88,10 @@ def parse_args(argv: Sequence[str] | None, prog: str | None) -> argparse.Namespa
         parser.error(f'--launcher {args.launcher} needs --shards')
     if args.save_bank and args.shards:
         parser.error('--save-bank is not needed with --shards: the bank is in the output folder')
-    if args.no_tpa and (args.pool or args.bank or args.save_bank):
-        parser.error('--no-tpa cannot be combined with --pool, --bank or --save-bank')
+    if args.no_tpa and (args.pool or args.bank or args.save_bank or args.grow):
+        parser.error('--no-tpa cannot be combined with --pool, --bank, --save-bank or --grow')
+    if args.grow and args.shards:
+        parser.error('--grow is for videos, and --shards are of images')
     if args.consistent and args.shards:
         parser.error('--consistent cannot be used with --shards: shards do not look at the pool a second time')
     if args.pool_size < 0:
@@ -151,21 +159,33 @@ def run_here(args: argparse.Namespace, model: dict) -> None:
     segmenter = Segmenter(**model, bank=args.bank)
     if args.pool:
         segmenter.adapt(args.pool, args.pool_size or None)
-    elif found.images and not args.no_tpa and not args.bank:
-        segmenter.adapt(found, args.pool_size or None)
+    elif not args.no_tpa and not args.bank:
+        adapt_to_all(segmenter, found, [] if args.grow else videos, args.pool_size)
 
     out = OutputFolder(args.out, found.images)
     totals = Totals()
     segment_images(segmenter, found, out, totals)
     for video in videos:
-        # Frames come one by one, so the bank grows with them unless it was given.
-        results = segmenter.stream(video, update_bank=not args.no_tpa and not args.pool and not args.bank)
+        results = segmenter.stream(video, update_bank=args.grow)
         bar = track(results, video.path.name, video.count, unit='frames')
         out.add_video(video, (totals.count(result) for result in bar))
     out.finish(found.skipped)
     if args.save_bank:
         segmenter.save_bank(args.save_bank)
     report(segmenter, args, totals, found.skipped)
+
+
+def adapt_to_all(segmenter: Segmenter, found: ImageList, videos: list[Video], size: int) -> None:
+    """Builds the bank from all that is segmented, each video with the share of an image folder in the pool."""
+    from tpa_mmseg.console import track
+
+    sources = len(videos) + bool(found.images)
+    share = max(1, size // sources) if size and sources else None
+    if found.images:
+        segmenter.adapt(found, share)
+    for video in videos:
+        for frame in track(video.sample(share), f'Building the bank from {video.path.name}', unit='frames'):
+            segmenter.adapt(frame)
 
 
 def read_classes(args: argparse.Namespace) -> list[list[str]] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 from collections.abc import Callable
@@ -411,3 +412,21 @@ def test_consistent_tpa_needs_the_images_of_the_bank_or_its_diagnosis(tmp_path):
         np.testing.assert_array_equal(one.labels, other.labels)
     with pytest.raises(TPAError, match='looks at the pool again'):
         second.segment(images, alpha=0.1)
+
+
+def test_everything_is_one_line_in_a_console(segmenter: Segmenter) -> None:
+    results = segmenter.segment(IMAGES)
+    largest = max(results[0].areas, key=lambda area: area.pixels)
+    changed = f'TPA changed {100 * results[0].changed_fraction:.1f} %'
+    assert repr(results[0]).startswith(f'Segmentation(image_1, 56 x 40: {largest.name} {100 * largest.share:.1f} %')
+    assert repr(results[0]).endswith(f'; {changed})')
+    assert repr(results).startswith(f'Segmentations(3 images; image_1: {changed}, image_2: ')
+    bank = f'PrototypeBank(3 images, 3 of 3 classes covered, {int(segmenter.bank.counts.sum()):,} anchors, k = 1.1)'
+    assert repr(segmenter.bank) == bank
+    assert repr(segmenter) == f'Segmenter(a config, cat, dog, tree; {bank})'
+    model = segmenter._loaded.model
+    assert repr(model.host).startswith('SCLIP(3 classes, ') and repr(model.encoder).startswith('TimmEncoder(')
+    assert repr(model).startswith(f'TPASegmentor({model.host!r}, {model.encoder!r}, ')
+    named = dataclasses.replace(results[0], classes=('\x1b[2J\n', 'dog', 'tree'))
+    for each in (results[0], results, segmenter.bank, segmenter, model, named):
+        assert '\n' not in repr(each) and '\x1b' not in repr(each)

@@ -93,14 +93,26 @@ def test_host_alone_has_no_bank_and_no_difference(config: Path, folder: Path, tm
     assert entry['changed'] == 0 and 'bank_images' not in entry
 
 
-def test_bank_grows_with_the_frames_of_a_video(config: Path, tmp_path: Path) -> None:
+def bank_images(out: Path) -> list[int]:
+    """Size of the bank at each frame of a video."""
+    lines = (out / 'areas/clip.jsonl').read_text(encoding='utf-8').splitlines()
+    return [json.loads(line)['bank_images'] for line in lines]
+
+
+def test_bank_grows_while_a_video_runs_or_is_built_before(config: Path, folder: Path, tmp_path: Path) -> None:
     video = write_video(tmp_path / 'clip.mp4', frames=6)
-    run_in_process(
-        'segment', video, '--classes', 'cat, dog', '--host', config, '--frame-stride', 2, '--out', tmp_path / 'out'
-    )
+    model = ('--classes', 'cat, dog', '--host', config, '--frame-stride', 2)
+
+    def run(*options) -> list[int]:
+        run_in_process('segment', video, *model, '--out', tmp_path / 'out', *options)
+        return bank_images(tmp_path / 'out')
+
+    assert run('--grow') == [1, 2, 3]
+    assert run('--pool', folder / '0.png', '--grow') == [2, 3, 4]
+    assert run('--pool', folder / '0.png') == [1, 1, 1]
+    assert run('--pool-size', 2) == [2, 2, 2]
     (entry,) = areas(tmp_path / 'out')['videos']
-    assert [frame['bank_images'] for frame in entry['frames']] == [1, 2, 3]
-    assert entry['frames_per_second'] == 5
+    assert (entry['frames'], entry['frames_per_second'], entry['areas']) == (3, 5, 'areas/clip.jsonl')
     for kind in ('overlays', 'comparisons'):
         film = cv2.VideoCapture(str(tmp_path / 'out' / kind / 'clip.mp4'))
         assert film.get(cv2.CAP_PROP_FRAME_COUNT) == 3

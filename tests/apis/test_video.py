@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+import weakref
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,7 +13,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.helpers.browser import browser, page  # noqa: F401
+from tests.helpers.tiny_segmenter import painted, tiny_segmenter
 from tests.helpers.world import run_in_process
+from tpa_mmseg.apis.saving import OutputFolder
 from tpa_mmseg.apis.video import Video, VideoWriter
 from tpa_mmseg.errors import TPAError
 
@@ -54,6 +59,16 @@ def test_video_is_h264_that_browsers_play(tmp_path):
     assert [file.name for file in path.parent.iterdir()] == ['clip.mp4']
 
 
+def test_chromium_plays_a_video_to_its_end(tmp_path, page):  # noqa: F811
+    written(tmp_path / 'clip.mp4')
+    (tmp_path / 'page.html').write_text('<video src=clip.mp4 muted></video>', encoding='utf-8')
+    page.goto((tmp_path / 'page.html').as_uri())
+    ended = (
+        'async film => { await film.play(); await new Promise(done => film.onended = done); return film.videoWidth }'
+    )
+    assert page.locator('video').evaluate(ended) == 64
+
+
 @pytest.mark.parametrize('fps', [10, 24, Fraction(30000, 1001), Fraction(24000, 1001), 12.5])
 def test_frame_rate_is_kept(tmp_path, fps):
     path = written(tmp_path / 'clip.mp4', fps=float(fps))
@@ -92,6 +107,65 @@ def test_frames_of_a_phone_are_upright(tmp_path):
     assert pixels(frame).shape == (64, 48, 3)
     # What was on the left, black, is on top after a quarter turn clockwise, as players show it.
     assert pixels(frame)[:20].max() < 20 < pixels(frame)[-20:].min()
+
+
+@pytest.mark.parametrize(('count', 'numbers'), [(None, range(10)), (99, range(10)), (4, (0, 3, 6, 9)), (1, (0,))])
+@pytest.mark.parametrize('suffix', ['mp4', 'mkv'])
+def test_sample_is_spread_over_the_video(tmp_path, suffix, count, numbers):
+    path = written(tmp_path / 'clip.mp4', count=10)
+    if suffix == 'mkv':  # which does not contain the number of frames
+        path = remuxed(path, tmp_path / 'clip.mkv')
+        assert Video(path).count is None
+    assert [frame.name for frame in Video(path).sample(count)] == [f'{path.name}, frame {number}' for number in numbers]
+
+
+def remuxed(path: Path, target: Path) -> Path:
+    with av.open(str(path)) as source, av.open(str(target), 'w') as out:
+        stream = out.add_stream_from_template(source.streams.video[0])
+        for packet in source.demux(video=0):
+            if packet.dts is not None:
+                packet.stream = stream
+                out.mux(packet)
+    return target
+
+
+def with_sound(path: Path, count: int) -> Path:
+    """A video of a second or two with a tone."""
+    with av.open(str(path), 'w') as out:
+        film, sound = out.add_stream('libx264', 10), out.add_stream('aac', 8000, layout='mono')
+        film.width, film.height, film.pix_fmt = 64, 48, 'yuv420p'
+        for number in range(count):
+            image = Image.fromarray(painted(number, (48, 64)))
+            out.mux(film.encode(av.VideoFrame.from_image(image)))
+        wave = np.sin(np.arange(8000) / 3).astype(np.float32)[None]
+        tone = av.AudioFrame.from_ndarray(wave, format='fltp', layout='mono')
+        tone.sample_rate = 8000
+        out.mux([*sound.encode(tone), *sound.encode(None), *film.encode(None)])
+    return path
+
+
+def test_frames_are_written_as_they_come_none_is_held_and_sound_is_left_out(tmp_path):
+    video = Video(with_sound(tmp_path / 'clip.mp4', 25))
+    with av.open(str(video.path)) as container:
+        assert len(container.streams.audio) == 1
+    alive, most = weakref.WeakSet(), 0
+
+    def watched(results):
+        nonlocal most
+        for result in results:
+            alive.update((result, result.image))
+            most = max(most, len(alive))
+            yield result
+
+    out = OutputFolder(tmp_path / 'out', [])
+    out.add_video(video, watched(tiny_segmenter(k=1.1).stream(video, update_bank=True)))
+    out.finish()
+    assert most <= 4  # a frame and its labels, and those before them
+    for kind in ('overlays', 'comparisons'):
+        with av.open(str(tmp_path / 'out' / kind / 'clip.mp4')) as container:
+            assert len(container.streams) == 1 and container.streams.video[0].frames == 25
+    lines = (tmp_path / 'out/areas/clip.jsonl').read_text(encoding='utf-8').splitlines()
+    assert [json.loads(line)['bank_images'] for line in lines] == list(range(1, 26))
 
 
 def test_interrupted_video_leaves_nothing(tmp_path):

@@ -10,7 +10,7 @@ from tpa_mmseg.visualization.panels import class_legend, difference_legend, fit_
 pytestmark = pytest.mark.filterwarnings('ignore:DejaVu Sans cannot draw')
 
 NAMES = ['wall', 'Straße', '汽车', 'sky']
-GREEN, RED, LIGHT_GREY, DARK_GREY, BLUE = (0, 165, 80), (220, 40, 40), (205, 205, 205), (105, 105, 115), (40, 110, 215)
+BLUE, ORANGE, LIGHT_GRAY, DARK_GRAY, PINK = (0, 150, 255), (230, 135, 30), (235, 235, 235), (80, 80, 80), (225, 75, 255)
 
 
 def labels(height, width, seed=0, num_classes=4):
@@ -37,16 +37,16 @@ def test_difference_map_tells_the_five_cases_apart():
     ]
 
 
-def test_difference_colors_are_green_red_and_greys():
+def test_difference_colors_are_blue_orange_and_grays():
     codes = np.array([[Difference.CORRECTED, Difference.BROKEN, Difference.BOTH_RIGHT, Difference.BOTH_WRONG, 255]])
     picture = colorize(codes, DIFFERENCE_COLORS)
-    assert [tuple(pixel) for pixel in picture[0]] == [GREEN, RED, LIGHT_GREY, DARK_GREY, (255, 255, 255)]
+    assert [tuple(pixel) for pixel in picture[0]] == [BLUE, ORANGE, LIGHT_GRAY, DARK_GRAY, (255, 255, 255)]
 
 
 def test_without_truth_the_difference_shows_where_labels_changed():
     codes = difference_map(np.array([[0, 1]]), np.array([[0, 2]]))
     assert codes.tolist() == [[Difference.UNCHANGED, Difference.CHANGED]]
-    assert [tuple(pixel) for pixel in colorize(codes, DIFFERENCE_COLORS)[0]] == [LIGHT_GREY, BLUE]
+    assert [tuple(pixel) for pixel in colorize(codes, DIFFERENCE_COLORS)[0]] == [LIGHT_GRAY, PINK]
 
 
 def test_another_ignore_index_is_respected():
@@ -71,7 +71,7 @@ def test_ignored_pixels_of_a_panel_are_hatched():
     ignored = label_panel(np.full((40, 40), 255), DIFFERENCE_COLORS, (40, 40))
     assert colors_of(ignored) == {(255, 255, 255), (190, 190, 190)}
     known = label_panel(np.zeros((40, 40), int), DIFFERENCE_COLORS, (40, 40))
-    assert colors_of(known) == {LIGHT_GREY}
+    assert colors_of(known) == {LIGHT_GRAY}
 
 
 @pytest.mark.parametrize(
@@ -110,12 +110,12 @@ def test_picture_has_five_panels_and_grows_by_one_panel_for_each():
     one = comparison(tpa, NAMES)
     assert five.width > 5 * 400 > four.width > 4 * 400 > one.width > 400
     assert (9, 99, 199) in colors_of(five) and (9, 99, 199) not in colors_of(four)
-    assert {GREEN, RED, LIGHT_GREY, DARK_GREY} <= colors_of(five)
+    assert {BLUE, ORANGE, LIGHT_GRAY, DARK_GRAY} <= colors_of(five)
 
 
 def test_picture_without_host_has_no_difference():
     picture = comparison(labels(300, 400), NAMES, ground_truth=labels(300, 400, 1))
-    assert not {GREEN, RED} & colors_of(picture)
+    assert not {BLUE, ORANGE} & colors_of(picture)
 
 
 def test_strips_are_stacked():
@@ -147,12 +147,12 @@ def test_legend_names_the_classes_present_and_what_is_ignored():
 def test_difference_legend_gives_shares_of_the_labeled_pixels():
     codes = np.array([[Difference.CORRECTED] * 3 + [Difference.BROKEN] + [Difference.IGNORED] * 4])
     assert difference_legend(codes) == [
-        (GREEN, 'corrected 75.0 %'),
-        (RED, 'broken 25.0 %'),
-        (LIGHT_GREY, 'both right 0.0 %'),
-        (DARK_GREY, 'both wrong 0.0 %'),
+        (BLUE, 'corrected 75.0 %'),
+        (ORANGE, 'broken 25.0 %'),
+        (LIGHT_GRAY, 'both right 0.0 %'),
+        (DARK_GRAY, 'both wrong 0.0 %'),
     ]
     assert difference_legend(np.full((2, 2), Difference.CHANGED)) == [
-        (LIGHT_GREY, 'unchanged 0.0 %'),
-        (BLUE, 'changed 100.0 %'),
+        (LIGHT_GRAY, 'unchanged 0.0 %'),
+        (PINK, 'changed 100.0 %'),
     ]

@@ -19,7 +19,7 @@ from ..clip.names import BACKGROUND, ClassNames
 from ..core import ENCODER, Evidence
 from ..core.given import given
 from ..datasets import SafeResize, add_read_checks
-from ..datasets.palette import distinct_colors
+from ..datasets.palette import BACKGROUND_COLOR, distinct_colors
 from ..encoders import Encoder, PixelNormalization
 from ..engine.config import use_host_alone
 from ..engine.config_check import check_model
@@ -31,7 +31,6 @@ from ..weights.needs import needs
 from .images import ImageSource
 from .options import SegmenterOptions, resolve_config, text_host
 
-_BACKGROUND_COLOR = (200, 200, 200)
 # Hosts that refine masks hold all their scores at the size of the image: 8 MB per class for that many pixels.
 _MOST_REFINED_PIXELS = 2_000_000
 
@@ -144,7 +143,8 @@ def load_model(options: SegmenterOptions, loaded: LoadedModel | None = None) -> 
     model = model.to(device).eval()
     if loaded is not None:
         _share_parameters(model, loaded.model)
-    return LoadedModel(model, pipeline, tuple(meta['classes']), meta['palette'], resolved.description)
+    meta = meta_of_names(meta['classes'], meta['palette'])
+    return LoadedModel(model, pipeline, meta['classes'], meta['palette'], resolved.description)
 
 
 def _device(name: str | None) -> torch.device:
@@ -228,11 +228,11 @@ def _palette(names: list[str], cfg: Config) -> list[Sequence[int]]:
     """Return the colors of the config's dataset if it has all classes, otherwise distinct ones. Background is gray."""
     meta = stated_meta((cfg.get('test_dataloader') or {}).get('dataset') or {})
     known = dict(zip(meta.get('classes') or (), meta.get('palette') or (), strict=False))
-    known[BACKGROUND] = _BACKGROUND_COLOR
+    known[BACKGROUND] = BACKGROUND_COLOR
     if all(name.lower() in known for name in names):
         return [known[name.lower()] for name in names]
     colors = distinct_colors(len(names)).tolist()
-    return [_BACKGROUND_COLOR if name == BACKGROUND else color for name, color in zip(names, colors, strict=True)]
+    return [BACKGROUND_COLOR if name == BACKGROUND else color for name, color in zip(names, colors, strict=True)]
 
 
 class ShrinkLarge:

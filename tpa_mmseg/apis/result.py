@@ -11,6 +11,7 @@ from typing import NamedTuple, overload
 import numpy as np
 from PIL import Image
 
+from ..errors import printable
 from . import render
 from .images import ImageSource, Skipped
 from .saving import OutputFolder
@@ -51,7 +52,7 @@ class TPASettings:
     bank_images: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Segmentation:
     """The labels of one image.
 
@@ -74,6 +75,12 @@ class Segmentation:
     settings: TPASettings | None = None
     coverage: tuple[ClassCoverage, ...] = ()
     description: str = ''
+
+    def __repr__(self) -> str:
+        height, width = self.labels.shape
+        found = sorted((area for area in self.areas if area.pixels), key=lambda area: -area.pixels)
+        shares = name_some([f'{area.name} {100 * area.share:.1f} %' for area in found])
+        return one_line(f'Segmentation({self.name}, {width} x {height}: {shares}; {_change(self)})')
 
     @property
     def name(self) -> str:
@@ -156,6 +163,11 @@ class Segmentations(Sequence[Segmentation]):
         self._results = list(results)
         self.skipped = skipped
 
+    def __repr__(self) -> str:
+        skipped = f', {len(self.skipped)} skipped' if self.skipped else ''
+        changes = name_some([f'{result.name}: {_change(result)}' for result in self], 3)
+        return one_line(f'Segmentations({len(self)} images{skipped}; {changes})')
+
     def __len__(self) -> int:
         return len(self._results)
 
@@ -181,3 +193,17 @@ class Segmentations(Sequence[Segmentation]):
         """Open the comparison of every image in a viewer."""
         for result in self:
             result.show()
+
+
+def one_line(text: str) -> str:
+    """Return a text without line breaks, and with nothing that steers a terminal."""
+    return printable(' '.join(text.split()))
+
+
+def name_some(texts: Sequence[str], most: int = 8) -> str:
+    """Return the first texts on one line, and the number of the others."""
+    return ', '.join([*texts[:most], *([f'{len(texts) - most} more'] if len(texts) > most else ())])
+
+
+def _change(result: Segmentation) -> str:
+    return f'TPA changed {100 * result.changed_fraction:.1f} %' if result.adapted else 'without TPA'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Protocol
 
 from PIL import Image
 
-from ..io import write_json, write_png
+from ..io import atomic_write, write_json, write_png
 from ..visualization import figure_names
 from .images import ImageSource, Skipped
 from .render import LabeledImage, compare, label_image, legend_overlay, video_comparison, video_overlay
@@ -49,27 +50,28 @@ class OutputFolder:
         self._write(compare(result), 'comparisons', name)
         self._images.append(self._entry(result, name))
 
-    def add_video(self, video: Video, results: Iterable[Savable]) -> int:
-        """Write the frames of a video: two videos, and a label image per frame. Returns the number of frames.
+    def add_video(self, video: Video, results: Iterable[Savable]) -> None:
+        """Write the frames of a video as they come: two videos, a label image and a line of areas for each frame.
 
         Args:
             video: The source of the frames.
             results: Their segmentations, in order.
         """
         stem = self._video_stem(video)
-        frames = []
+        number, areas = 0, f'areas/{stem}.jsonl'
         with (
+            atomic_write(self.folder / areas, 'w') as lines,
             VideoWriter(self.folder / 'overlays' / f'{stem}.mp4', video.fps) as overlays,
             VideoWriter(self.folder / 'comparisons' / f'{stem}.mp4', video.fps) as comparisons,
         ):
-            for number, result in enumerate(results):
+            for number, result in enumerate(results, start=1):
                 overlays.add(video_overlay(result))
                 comparisons.add(video_comparison(result))
-                name = f'{stem}/{number:06d}.png'
+                name = f'{stem}/{number - 1:06d}.png'
                 self._write(label_image(result.labels, result.palette), 'labels', name)
-                frames.append(self._entry(result, name))
-        self._videos.append({'video': video.path.name, 'frames_per_second': video.fps, 'frames': frames})
-        return len(frames)
+                print(json.dumps(self._entry(result, name), ensure_ascii=False), file=lines)
+        found = {'video': video.path.name, 'frames_per_second': video.fps, 'frames': number, 'areas': areas}
+        self._videos.append(found)
 
     def finish(self, skipped: Sequence[Skipped] = ()) -> None:
         """Write the areas of all images."""

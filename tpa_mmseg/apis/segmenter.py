@@ -21,7 +21,7 @@ from .images import Images, ImageSource, UnreadableImage, iterate_images, list_i
 from .loading import PreparedImage, load_model
 from .options import DEFAULT_BACKBONE, SegmenterOptions
 from .render import show_anchors
-from .result import Segmentation, Segmentations
+from .result import Segmentation, Segmentations, name_some, one_line
 
 
 class Segmenter(AdaptedModel):
@@ -80,6 +80,10 @@ class Segmenter(AdaptedModel):
         super().__init__(load_model(self._options), (alpha, lambda_, k, consistent), cache_bytes, progress)
         if bank is not None:
             self.load_bank(bank)
+
+    def __repr__(self) -> str:
+        bank = 'without TPA' if self._growing is None else repr(self.bank)
+        return one_line(f'Segmenter({self.description}, {name_some(self.classes)}; {bank})')
 
     def with_classes(self, classes: Classes, background: bool | str | Sequence[str] = False) -> Segmenter:
         """Return a segmenter for other classes, with an empty bank. It shares all networks with this one."""

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -41,6 +42,13 @@ class Video:
             stream = container.streams.video[0]
             self.fps = float(stream.average_rate or _DEFAULT_FPS) / frame_stride
             self.count = -(-stream.frames // frame_stride) or None
+            seconds = (container.duration or 0) / _av().time_base
+            self._about = self.count or round(seconds * self.fps)
+
+    def sample(self, count: int | None) -> Iterator[ImageSource]:
+        """Yields at most so many of the frames, evenly spread over the video; all of them for None."""
+        step = 1 if count is None else max(1, -(-self._about // count))
+        return islice(Video(self.path, self.frame_stride * step), count)
 
     def __iter__(self) -> Iterator[ImageSource]:
         """Yields the frames."""

@@ -71,6 +71,12 @@ class PrototypeBank:
         self.fingerprint: dict = {}
         self.pool: list[str] = []
 
+    def __repr__(self) -> str:
+        covered = f'{int(self.covered.sum())} of {self.num_classes} classes covered'
+        return (
+            f'PrototypeBank({self.images} images, {covered}, {int(self.counts.sum()):,} anchors, k = {self.rule.k:g})'
+        )
+
     @property
     def num_classes(self) -> int:
         return self.sums.shape[0]

@@ -109,6 +109,10 @@ class Encoder(nn.Module, ABC):
         self.register_buffer('std', torch.tensor(std).view(3, 1, 1), persistent=False)
         self.eval()
 
+    def __repr__(self) -> str:
+        size = sum(parameter.numel() for parameter in self.parameters()) / 1e6
+        return f'{type(self).__name__}({self.dim} features, patches of {self.patch} pixels, {size:.1f} M parameters)'
+
     @property
     def precision(self) -> str:
         """The type in which the network computes where it is now."""

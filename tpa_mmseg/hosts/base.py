@@ -56,6 +56,10 @@ class Host(ClassMetaMixin, BaseSegmentor):
         self.return_scores = return_scores
         self.nonfinite = nonfinite
 
+    def __repr__(self) -> str:
+        size = sum(parameter.numel() for parameter in self.parameters()) / 1e6
+        return f'{type(self).__name__}({self.num_classes} classes, {size:.1f} M parameters)'
+
     @abstractmethod
     def score_maps(
         self, inputs: Tensor | Sequence[Tensor], data_samples: Sequence[SegDataSample] | None = None

@@ -37,6 +37,9 @@ class HostFeatures(Encoder):
             )
         self._hosts = (host,)
 
+    def __repr__(self) -> str:
+        return f'HostFeatures({"of " + repr(self.host.proxy) if self._hosts else ""})'
+
     @property
     def host(self) -> ProxyHost:
         if not self._hosts:

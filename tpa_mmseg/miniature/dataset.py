@@ -18,7 +18,7 @@ from .world import CLASSES, PALETTE
 
 DEFAULT_SIZE = 300
 BACKGROUND = 'background'
-_BACKGROUND_COLOR = (200, 200, 200)
+_BACKGROUND_COLOR = (150, 150, 150)
 _PARTS = {'img_path': 'images', 'seg_map_path': 'labels'}
 
 

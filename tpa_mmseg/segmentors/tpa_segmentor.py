@@ -103,6 +103,9 @@ class TPASegmentor(ClassMetaMixin, BaseSegmentor):
         self.requires_grad_(False)
         self.eval()
 
+    def __repr__(self) -> str:
+        return f'TPASegmentor({self.host!r}, {self.encoder!r}, {"no bank" if self.bank is None else repr(self.bank)})'
+
     @property
     def num_classes(self) -> int:
         return given(self.host.num_classes)

@@ -9,12 +9,12 @@ from enum import IntEnum
 import numpy as np
 from PIL import Image
 
-from ..datasets.palette import WHITE, class_palette
+from ..datasets.palette import DIFFERENCE_COLORS, WHITE, class_palette
 from .layout import Legend, LegendEntry, Panel, compose, hatched, panel_size
 
 
 class Difference(IntEnum):
-    """Effect of TPA on a pixel."""
+    """Effect of TPA on a pixel: an index into ``DIFFERENCE_COLORS``."""
 
     BOTH_RIGHT = 0
     BOTH_WRONG = 1
@@ -23,11 +23,6 @@ class Difference(IntEnum):
     UNCHANGED = 4  #: only without ground truth
     CHANGED = 5  #: only without ground truth
     IGNORED = 255
-
-
-DIFFERENCE_COLORS = np.array(
-    [(205, 205, 205), (105, 105, 115), (0, 165, 80), (220, 40, 40), (205, 205, 205), (40, 110, 215)], dtype=np.uint8
-)
 
 
 def colorize(labels: np.ndarray, colors: np.ndarray) -> np.ndarray:
