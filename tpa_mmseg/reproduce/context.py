@@ -89,9 +89,6 @@ class RunContext:
             return self.cfg.model.encoder
         if variant.encoder == 'clip':
             return ConfigDict(type='CLIPEncoder', clip=self.cfg.model.host.clip)
-        if variant.encoder not in self.suite.encoders:
-            known = ', '.join(('clip', *self.suite.encoders))
-            raise TPAError(f'Unknown encoder {variant.encoder!r}. Choose from: {known}.')
         return ConfigDict(self.suite.encoders[variant.encoder])
 
     def build_banks(self, pool: Pool, parts: Mapping[str, Sequence[int]] | None = None) -> dict[str, PrototypeBank]:

@@ -15,7 +15,7 @@ from ..io import write_png
 from ..visualization import anchor_figure, class_palette, comparison, panel_size, read_image
 from ..visualization.panels import fit_image, label_panel
 from .context import RunContext
-from .experiments import ANCHORS_LOOKED_AT
+from .experiments import EXPERIMENTS
 from .results import Picture, RunResult
 from .scoring import Prediction, predict
 
@@ -35,7 +35,7 @@ def pictures_run(context: RunContext) -> RunResult:
 def anchors_run(context: RunContext) -> RunResult:
     """Draws the anchors of one of the pool's first images. Without a bank: anchors are what banks are made from."""
     pool, rule = context.pool(), context.model.anchor_rule
-    pool = pool.subset(range(min(ANCHORS_LOOKED_AT, len(pool))))
+    pool = pool.subset(range(min(EXPERIMENTS['anchors'].most, len(pool))))
     best, most, path = None, -1, ''
     for done, data in enumerate(context.images(pool), start=1):
         ((evidence, sample),) = context.model.look(data, encoders=())
