@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import json
-import subprocess
+import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.helpers.tasks import wait_for
+from tests.helpers.tasks import send, wait_for
 from tests.helpers.world import ROOT, run_in_process
 from tpa_mmseg.launch import Progress, State
 from tpa_mmseg.launch.execute import execute
 from tpa_mmseg.reproduce import plan
 from tpa_mmseg.reproduce.run import RunTask
 
-OPTIONS = {'test_dataloader.dataset.size': 20, 'custom_hooks.0.pool.size': 2}
+OPTIONS = {'test_dataloader.dataset.size': 40, 'custom_hooks.0.pool.size': 2}
 SETTINGS = ['--cfg-options', *(f'{key}={value}' for key, value in OPTIONS.items())]
 COMMAND = 'reproduce', 'run', 'main', '--suite', 'miniature', '--host', 'clip', 'maskclip'
 
@@ -50,12 +50,12 @@ def test_slurm_runs_an_array_whose_requeued_run_goes_on_with_its_bank(
     tmp_path: Path, one_node_slurm: None, start: Callable, capsys: pytest.CaptureFixture
 ) -> None:
     start('--launcher', 'slurm', '--no-wait', '--gpus', '2')
-    job = capsys.readouterr().out.split('Slurm job ')[1].split(':')[0]
     first, second = tasks(tmp_path)
     # The test has begun, so the bank is there.
     wait_for(lambda: (second.folder.progress() or Progress()).total > 0, 'the second run did not start')
     bank = (second.folder.banks / 'full.safetensors').stat().st_mtime_ns
-    subprocess.run(['scontrol', 'requeue', f'{job}_1'], check=True)
+    # What Slurm sends before it takes the node away.
+    send(second, signal.SIGUSR2)
     for task in (first, second):
         wait_for(lambda task=task: task.state() is State.DONE, f'{task.name} did not end')
     assert (second.folder.banks / 'full.safetensors').stat().st_mtime_ns == bank
