@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from tpa_mmseg.reproduce.overlap import describe, make_splits, similarity
+from tpa_mmseg.reproduce.labels import curve, describe, make_splits, similarity
 from tpa_mmseg.reproduce.pictures import choose, image_gain
-from tpa_mmseg.reproduce.repetition import curve
 
 #: Of the classes below.
 NAMES = tuple('abcdefghij')

@@ -24,7 +24,9 @@ def pictures_run(context: RunContext) -> RunResult:
     """Draws a comparison of chosen images, which are chosen among all test images."""
     adapters = context.adapters(context.build_banks(context.pool()))
     indices = range(len(context.dataset))
-    gains = [_gain(context, found) for found in predict(context, indices, adapters)]
+    classes = len(context.dataset.metainfo['classes'])
+    predicted = predict(context, indices, adapters)
+    gains = [image_gain(found.counted, found.host, found.adapted['full'], classes) for found in predicted]
     pictures: list[Picture] = []
     for name, position in choose(gains):
         (found,) = predict(context, [position], adapters)
@@ -62,12 +64,6 @@ def choose(gains: Sequence[float]) -> list[tuple[str, int]]:
         free = [position for position in order if position not in chosen.values()]
         chosen.update((name, position) for position in free[:1])
     return sorted(chosen.items())
-
-
-def _gain(context: RunContext, found: Prediction) -> float:
-    classes = len(context.dataset.metainfo['classes'])
-    truth = found.counted(classes, context.ignore_index)
-    return image_gain(truth, found.host, found.adapted['full'], classes)
 
 
 def image_gain(truth: Tensor, host: Tensor, tpa: Tensor, num_classes: int) -> float:

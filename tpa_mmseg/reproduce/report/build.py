@@ -14,7 +14,8 @@ from ..folders import RunView, State
 from ..sources import Source
 from ..suite import SUITES
 from .section import Section
-from .sections import WORDS, build_sections
+from .sections import build_sections
+from .words import WORDS
 
 #: Verdicts on the rows of the paper, in the order of the summary, and what they mean.
 VERDICTS: dict[str, str] = WORDS['verdicts']

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from ...catalog import paper
 from .. import frames
@@ -20,13 +18,12 @@ from .figures import slug
 from .findings import Runs, class_gains, follows, gains, growth, overlaps, repetitions, times
 from .section import Section
 from .tables import Cell, wide
+from .words import WORDS
 
 # How many runs a note names.
 _NAMED = 5
 # Columns at the left of tables of hosts.
 _HOSTS = {'host': 'Host', 'backbone': 'Backbone'}
-#: What the report calls things.
-WORDS = yaml.safe_load((Path(__file__).parent / 'words.yaml').read_text(encoding='utf-8'))
 
 
 def build_sections(suite: Suite, views: list[RunView], cells: pd.DataFrame) -> list[Section]:
@@ -157,15 +154,14 @@ def _consistency(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
 def _cost(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
     titles, names = WORDS['steps'] | WORDS['sizes'], ['host', 'backbone', 'benchmark']
     frame = frames.cost(runs['cost'], titles)
-    frame['cell'] = [Cell(row.median, row.paper, note=row.note, digits=2) for row in frame.itertuples()]
-    table = frame.pivot(index=names, columns='step', values='cell')
-    table = table.reindex(frame[names].drop_duplicates()).reindex(columns=list(titles.values())).reset_index()
-    table = table.rename(columns={name: name.capitalize() for name in names})
+    cells = [Cell(row.median, row.paper, note=row.note, digits=2) for row in frame.itertuples()]
+    frame = frame.drop(columns='note')
+    table = frame.assign(cell=cells).pivot(index=names, columns='step', values='cell')
+    table = table.reindex(pd.MultiIndex.from_frame(frame[names].drop_duplicates()), columns=list(titles.values()))
+    table = table.reset_index().rename(columns={name: name.capitalize() for name in names})
     section.tabulate('cost', 'Median milliseconds per image, and what is kept', table)
-    known = frame.dropna(subset=['median', 'paper'], how='all').drop(columns=['cell', 'note'])
-    section.tabulate(
-        'cost-numbers', 'All times with their quartiles', known.rename(columns=str.capitalize), numbers=True
-    )
+    known = frame.dropna(subset=['median', 'paper'], how='all').rename(columns=str.capitalize)
+    section.tabulate('cost-numbers', 'All times with their quartiles', known, numbers=True)
     times(section, frame[frame.benchmark == frame.benchmark.iat[0]], WORDS['steps'].values())
     for one in (view for view in runs['cost'] if view.result is not None):
         cost, name = one.result.cost, '{host} {backbone} {benchmark}'.format(**frames.labels(one.run))
