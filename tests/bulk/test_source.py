@@ -105,7 +105,7 @@ def test_sample_of_tars_is_as_large_as_asked_for(few: dict[str, bytes], tmp_path
     (
         ('nowhere', 'Source not found: .*nowhere'),
         ('empty', 'Source not found: .*empty|No images, tar files or Parquet files in .*empty'),
-        ('s3://bucket/images', 'Cannot open s3://bucket/images: .*s3fs'),
+        ('s3://bucket/images', 'Cannot list s3://bucket/images .*s3fs'),
         ('what://bucket', 'Cannot list what://bucket'),
     ),
 )

@@ -36,7 +36,7 @@ def _tree(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_gpu_is_a_slot_and_cpus_share_their_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     def slots(variable: str, **options) -> list[str]:
-        return [slot.environment[variable] for slot in local.slots(LaunchOptions(**options))]
+        return [slot.keywords['environment'][variable] for slot in local.slots(LaunchOptions(**options))]
 
     monkeypatch.setattr(local.torch.cuda, 'device_count', lambda: 5)
     monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from tpa_mmseg.catalog import paper
@@ -12,7 +13,7 @@ SCORES = paper.scores()
 
 @pytest.fixture(scope='module')
 def found() -> dict[str, tuple]:
-    return {claim.title: (claim.value, claim.cells, claim.printed) for claim in claims(SCORES)}
+    return {claim.title: (claim.value, claim.cells, claim.printed) for claim in claims(pd.DataFrame(SCORES).T)}
 
 
 def test_mean_gain_of_the_eleven_rows_is_more_than_the_text_says(found: dict) -> None:
@@ -51,10 +52,10 @@ def test_gains_of_other_methods_are_of_the_same_cells(found: dict, method: str, 
 
 def test_claims_of_parts_of_tables_say_how_many_cells_they_have() -> None:
     part = {key: dict(list(row.items())[:2]) for key, row in SCORES.items() if key.startswith('sclip')}
-    found = {claim.title: claim for claim in claims(part)}
+    found = {claim.title: claim for claim in claims(pd.DataFrame(part).T)}
     assert (found['mean gain'].cells, found['negative cells'].value) == (4, 0)
-    assert found['VFM hosts'].value is None
-    assert all(claim.value is None or claim.cells for claim in claims({}))
+    assert pd.isna(found['VFM hosts'].value)
+    assert all(pd.isna(claim.value) and not claim.cells for claim in claims(pd.DataFrame()))
 
 
 def test_row_of_mlmp_is_the_base_plus_differences_of_another_protocol() -> None:

@@ -1,4 +1,4 @@
-"""Runs of experiments by the launcher: on a real Slurm, on several ranks, and again after a kill."""
+"""Runs of experiments by the launcher: on a real Slurm, again after a requeue, and on several ranks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import json
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,11 @@ import pytest
 from tests.helpers.tasks import send, wait_for
 from tests.helpers.world import ROOT, run_in_process
 from tpa_mmseg.launch import Progress, State
+from tpa_mmseg.launch.execute import execute
 from tpa_mmseg.reproduce import plan
 from tpa_mmseg.reproduce.run import RunTask
 
-OPTIONS = {'test_dataloader.dataset.size': 20, 'custom_hooks.0.pool.size': 2}
+OPTIONS = {'test_dataloader.dataset.size': 40, 'custom_hooks.0.pool.size': 2}
 SETTINGS = ['--cfg-options', *(f'{key}={value}' for key, value in OPTIONS.items())]
 COMMAND = 'reproduce', 'run', 'main', '--suite', 'miniature', '--host', 'clip', 'maskclip'
 
@@ -44,27 +46,25 @@ def scores(task: RunTask) -> dict:
 
 
 @pytest.mark.slow
-def test_slurm_runs_an_array_whose_killed_run_goes_on_with_its_bank(
+def test_slurm_runs_an_array_whose_requeued_run_goes_on_with_its_bank(
     tmp_path: Path, one_node_slurm: None, start: Callable, capsys: pytest.CaptureFixture
 ) -> None:
-    start('--launcher', 'slurm', '--no-wait', '--gpus', '1')
+    start('--launcher', 'slurm', '--no-wait', '--gpus', '2')
     first, second = tasks(tmp_path)
     # The test has begun, so the bank is there.
     wait_for(lambda: (second.folder.progress() or Progress()).total > 0, 'the second run did not start')
-    send(second, signal.SIGKILL)
-    wait_for(lambda: second.state() is not State.RUNNING, 'the lock outlived its process')
-    assert first.state() is State.DONE
-    written = first.folder.results.stat().st_mtime_ns
     bank = (second.folder.banks / 'full.safetensors').stat().st_mtime_ns
-    # One run, shared by two ranks.
-    start('--launcher', 'slurm', '--gpus-per-run', '2')
-    assert '1 of 2 runs are done; 1 to run' in capsys.readouterr().out
-    assert [task.state() for task in (first, second)] == [State.DONE] * 2
-    assert first.folder.results.stat().st_mtime_ns == written
+    # What Slurm sends before it takes the node away.
+    send(second, signal.SIGUSR2)
+    for task in (first, second):
+        wait_for(lambda task=task: task.state() is State.DONE, f'{task.name} did not end')
     assert (second.folder.banks / 'full.safetensors').stat().st_mtime_ns == bank
-    log = second.folder.log.read_text()
-    assert log.count('main maskclip_mini-b8_miniature\n') == 2 and 'of an earlier run' in log
-    shared = scores(second)
-    second.reset()
-    second.work()
-    assert scores(second) == shared
+    logs = [task.folder.log.read_text() for task in (first, second)]
+    assert [log.count(f'{task.name}\n') for log, task in zip(logs, (first, second), strict=True)] == [1, 2]
+    assert 'of an earlier run' in logs[1]
+    start('--launcher', 'slurm')
+    assert '2 of 2 runs are done; 0 to run' in capsys.readouterr().out
+    # Two ranks find the same.
+    shared = replace(second, work_dir=tmp_path / 'shared')
+    execute(shared, ranks=2)
+    assert scores(shared) == scores(second)

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from tpa_mmseg.launch import Progress
 from tpa_mmseg.reproduce.experiments import EXPERIMENTS, plan
 from tpa_mmseg.reproduce.folders import RunFolder
 from tpa_mmseg.reproduce.report import albums, write_report
+from tpa_mmseg.reproduce.report.build import build_report
 from tpa_mmseg.reproduce.report.tables import Cell, Table
 from tpa_mmseg.reproduce.runs import Run
 from tpa_mmseg.reproduce.sources import Source
@@ -28,11 +30,31 @@ from tpa_mmseg.reproduce.suite import SUITES
 HOSTILE = '=cmd|<b>"x"</b>_$%&{}~^\\'
 
 
-@pytest.fixture
-def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope='module')
+def toy() -> Iterator[None]:
     """A suite that looks like the paper's but is not."""
     suite = replace(SUITES['paper'], name='toy', rows=SUITES['paper'].rows[:2], ablation_benchmarks=('voc21',))
-    monkeypatch.setitem(SUITES, 'toy', suite)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(SUITES, 'toy', suite)
+        yield
+
+
+@pytest.fixture(scope='module')
+def toy_report(toy: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of all experiments of that suite."""
+    folder = tmp_path_factory.mktemp('toy')
+    for experiment in EXPERIMENTS:
+        fill(folder, experiment, 'toy', lambda run: run.benchmark == 'voc21')
+    return write(folder, suites=['toy'])
+
+
+@pytest.fixture(scope='module')
+def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of some of the paper's experiments."""
+    folder = tmp_path_factory.mktemp('several')
+    for experiment in ('composition', 'overlap', 'repetition', 'cost'):
+        fill(folder, experiment)
+    return write(folder, suites=['paper'])
 
 
 def write(work_dir: Path, formats: tuple[str, ...] = (), **options) -> Path:
@@ -82,7 +104,7 @@ def test_finished_run_stands_beside_the_papers_numbers(tmp_path: Path) -> None:
     assert [float(row['Difference']) for row in rows] == [0.25, 0.75, 0.5]
 
 
-@pytest.mark.parametrize(('tolerance', 'marked'), [(1.5, 2), (2.5, 1), (5.0, 0)])
+@pytest.mark.parametrize(('tolerance', 'marked'), [(1.5, 2), (2.5, 1)])
 def test_what_is_outside_the_tolerance_is_marked_everywhere(tmp_path: Path, tolerance: float, marked: int) -> None:
     run = main_run()
     # The paper has 59.1, 61.1 and a gain of 2.0: the host is 1 point off, TPA 3, and the gain 2.
@@ -104,20 +126,20 @@ def test_average_is_taken_only_when_all_benchmarks_have_run(tmp_path: Path) -> N
     assert averages == {'ViT-B/16': f'{sum(ours) / 8:.1f} (38.2)', 'ViT-L/14': '– (29.0) 7 of 8 run'}
 
 
-def test_average_over_fewer_benchmarks_than_others_says_over_how_many(tmp_path: Path) -> None:
-    fill(tmp_path, 'composition')
-    lines = text(write(tmp_path), 'report.md').splitlines()
+def test_average_over_fewer_benchmarks_than_others_says_over_how_many(several: Path) -> None:
+    lines = text(several, 'report.md').splitlines()
     assert all('over 7 of 8' in line for line in lines if line.startswith('| NACLIP at 224'))
     assert not any('over ' in line for line in lines if line.startswith('| ProxyCLIP'))
 
 
-def test_suite_that_is_not_the_papers_is_marked_and_has_none_of_its_numbers(tmp_path: Path, toy: None) -> None:
-    assert 'id="toy"' not in text(write(tmp_path), 'report.html')
-    for experiment in EXPERIMENTS:
-        fill(tmp_path, experiment, 'toy')
-    assert 'id="toy"' in text(write(tmp_path), 'report.html')
-    out = write(tmp_path, suites=['toy'])
-    page = text(out, 'report.html')
+def test_suite_in_which_something_was_started_is_in_the_report(tmp_path: Path, toy: None) -> None:
+    fill(tmp_path, 'k', 'toy')
+    assert [part.suite for part in build_report(Source(tmp_path), None, 1.5)] == ['paper', 'toy']
+    assert [part.suite for part in build_report(Source(tmp_path / 'empty'), None, 1.5)] == ['paper']
+
+
+def test_suite_that_is_not_the_papers_is_marked_and_has_none_of_its_numbers(toy_report: Path) -> None:
+    out, page = toy_report, text(toy_report, 'report.html')
     assert 'no number of the paper stands beside them' in page
     assert '<small>paper' not in page and 'rows agree' not in page
     assert page.count('<span class="badge">toy suite</span>') > page.count('<table')
@@ -237,22 +259,17 @@ def test_rows_of_other_methods_stand_beside_the_papers(tmp_path: Path) -> None:
     assert "from FSA's paper" in text(out, 'report.md')
 
 
-def test_report_says_what_labels_were_used_for(tmp_path: Path) -> None:
-    for experiment in ('overlap', 'repetition'):
-        fill(tmp_path, experiment)
-    out = write(tmp_path, suites=['paper'])
+def test_report_says_what_labels_were_used_for(several: Path) -> None:
     for name in ('report.html', 'report.md'):
-        assert 'Labels were used only to make these splits' in text(out, name)
-        assert 'labels are used for this statistic only' in text(out, name)
+        assert 'Labels were used only to make these splits' in text(several, name)
+        assert 'labels are used for this statistic only' in text(several, name)
 
 
-def test_times_come_with_the_papers_and_their_quartiles(tmp_path: Path) -> None:
-    fill(tmp_path, 'cost')
-    out = write(tmp_path, suites=['paper'])
-    assert '10.00<small>paper 6.6</small>' in section(out, 'paper-cost')
+def test_times_come_with_the_papers_and_their_quartiles(several: Path) -> None:
+    assert '10.00<small>paper 6.6</small>' in section(several, 'paper-cost')
     said = 'ProxyCLIP ViT-B/16 VOC21: Imaginary device, images of 448 × 448 (median), 21 classes'
-    assert said in text(out, 'report.md')
-    first = numbers(out, 'cost-numbers')[0]
+    assert said in text(several, 'report.md')
+    first = numbers(several, 'cost-numbers')[0]
     assert (first['Step'], first['Low'], first['High'], first['Paper']) == ('CLIP', '9.5', '11.0', '6.6')
 
 
@@ -282,14 +299,12 @@ def test_pictures_are_reduced_until_the_page_can_hold_them(tmp_path: Path, monke
     before = albums._uri
     sizes = []
     monkeypatch.setattr(albums, '_uri', lambda image, longest: sizes.append(longest) or before(image, longest))
-    write(tmp_path, suites=['paper'])
+    albums.albums(Source(tmp_path).views('paper', ['pictures']))
     assert sizes[-1] == 400
 
 
-def test_page_leads_nowhere_else(tmp_path: Path, toy: None) -> None:
-    for experiment in EXPERIMENTS:
-        fill(tmp_path, experiment, 'toy', lambda run: run.benchmark == 'voc21')
-    page = text(write(tmp_path, suites=['toy']), 'report.html')
+def test_page_leads_nowhere_else(toy_report: Path) -> None:
+    page = text(toy_report, 'report.html')
     assert len(page) < 10_000_000
     links = re.findall(r'(?:href|src|action|srcset)="([^"]*)"', re.sub(r'<script.*?</script>', '', page, flags=re.S))
     assert {link.split(':')[0] if ':' in link else link[0] for link in links} == {'data', '#'}

@@ -12,7 +12,7 @@ import pytest
 
 from tests.reproduce.demo_suite import ROW, demo_suite, use
 from tpa_mmseg.launch.execute import execute
-from tpa_mmseg.reproduce import State, plan
+from tpa_mmseg.reproduce import EXPERIMENTS, State, plan
 from tpa_mmseg.reproduce.folders import RunView, view
 from tpa_mmseg.reproduce.run import RunTask
 from tpa_mmseg.reproduce.suite import Suite
@@ -110,6 +110,10 @@ def test_task_survives_the_trip_to_another_process() -> None:
     for found in (*plan('components'), *plan('k'), *plan('overlap')):
         task = RunTask(found, Path('runs'), {'a.b': [1, 2]})
         assert pickle.loads(pickle.dumps(task)) == task
+
+
+def test_costs_are_measured_when_nothing_else_of_the_command_runs() -> None:
+    assert [name for name in EXPERIMENTS if RunTask(plan(name)[0], Path('runs')).alone] == ['cost']
 
 
 @pytest.mark.parametrize('experiment', ['repetition', 'overlap', 'pictures', 'anchors', 'bank-size'])

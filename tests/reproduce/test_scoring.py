@@ -14,7 +14,6 @@ from tests.reproduce.demo_suite import OTHER, ROW, demo_suite, use
 from tpa_mmseg.catalog import Encoder
 from tpa_mmseg.miniature.world import CLASSES
 from tpa_mmseg.reproduce import plan, suite_of
-from tpa_mmseg.reproduce.experiments import COMPONENTS
 from tpa_mmseg.reproduce.folders import RunFolder
 from tpa_mmseg.reproduce.results import RunResult, Scores
 from tpa_mmseg.reproduce.run import measure
@@ -112,7 +111,7 @@ def test_untrained_encoder_is_the_same_whatever_is_built_before_it(
 
 def test_clip_features_have_the_numbers_of_a_run_of_their_own(tmp_path: Path) -> None:
     settings = {'test_dataloader.dataset.size': 3, 'custom_hooks.0.pool.size': 2}
-    run = replace(plan('main', 'miniature', hosts=['clip'])[0], settings=COMPONENTS[:2])
+    run = replace(plan('main', 'miniature', hosts=['clip'])[0], settings=plan('components')[0].settings[:2])
     result = measure(run, RunFolder(tmp_path / 'run'), cfg_options=settings)
     cfg = Config.fromfile(suite_of('miniature').config(run))
     cfg.merge_from_dict(settings)

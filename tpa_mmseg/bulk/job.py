@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import numpy as np
+import pandas as pd
 from mmengine.config import Config
 
 from ..core import PrototypeBank
@@ -112,17 +112,13 @@ def _begin(job: BulkJob, parts: Sequence[Part], options: LaunchOptions) -> None:
         }
     )
     file = job.out / 'job.json'
-    if not file.exists():
-        if not options.dry_run:
-            write_json(file, wanted)
-        return
-    begun = json.loads(file.read_text(encoding='utf-8'))
+    begun = json.loads(file.read_text(encoding='utf-8')) if file.exists() else wanted
     for key, value in wanted.items():
-        if value != begun.get(key):
-            raise TPAError(
-                f'{job.out} has shards of another job: its {key} was {begun.get(key)}, not {value}. Choose another '
-                'folder, or delete this one.'
-            )
+        if value != (before := begun.get(key)):
+            other = f'{job.out} has shards of another job: its {key} was {before}, not {value}.'
+            raise TPAError(f'{other} Choose another folder, or delete this one.')
+    if not options.dry_run:
+        write_json(file, wanted)
 
 
 def _finish(job: BulkJob, tasks: Sequence[Shard]) -> dict:
@@ -132,16 +128,16 @@ def _finish(job: BulkJob, tasks: Sequence[Shard]) -> dict:
     if not images:
         raise TPAError(f'None of the images could be read. The logs in {job.out} have the reasons.')
     join_areas([task.folder.path / AREAS for task in tasks], job.out / AREAS)
-    shares = sum(np.array(summary['shares']) for summary in summaries).T / images
+    classes = summaries[0]['classes']
+    areas = pd.read_parquet(job.out / AREAS, columns=['class', 'host_share', 'share']).groupby('class').sum()
     labels = [f'shards/{task.name}/{task.files[0]}' for task in tasks]
     about = zip(labels, summaries, strict=True)
     manifest = {
         'model': summaries[0]['model'],
-        'classes': summaries[0]['classes'],
+        'classes': classes,
         'images': images,
         'skipped': [skipped for summary in summaries for skipped in summary['skipped']],
-        'host_share': shares[0].tolist(),
-        'share': shares[1].tolist(),
+        **(areas.reindex(classes, fill_value=0.0) / images).to_dict('list'),
         'shards': [{'labels': file, 'images': one['images'], 'seconds': one['seconds']} for file, one in about],
     }
     write_json(job.out / 'manifest.json', manifest)

@@ -20,10 +20,10 @@ from ..io import atomic_write
 #: Form of the labels -> name of their file.
 FORMS = {'png': 'labels.tar', 'rle': 'masks.parquet'}
 AREAS = 'areas.parquet'
-_TEXT, _COUNT, _SHARE, _SMALL = pa.string(), pa.int64(), pa.float64(), pa.int32()
-_AREA = {'image': _TEXT, 'class': _TEXT, 'pixels': _COUNT, 'share': _SHARE, 'host_pixels': _COUNT, 'host_share': _SHARE}
-_MASK = {'image': _TEXT, 'height': _SMALL, 'width': _SMALL, 'label': _SMALL, 'counts': pa.list_(pa.uint32())}
-_AREA_SCHEMA, _MASK_SCHEMA = pa.schema(_AREA), pa.schema(_MASK)
+_AREA = {'image': 'string', 'class': 'string', 'pixels': 'int64', 'share': 'float64'}
+_AREA_SCHEMA = pa.schema(_AREA | {'host_pixels': 'int64', 'host_share': 'float64'})
+_MASK = {'image': 'string', 'height': 'int32', 'width': 'int32', 'label': 'int32', 'counts': pa.list_(pa.uint32())}
+_MASK_SCHEMA = pa.schema(_MASK)
 # Rows that are held before they are written.
 _ROWS = 8192
 

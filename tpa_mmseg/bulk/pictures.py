@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
 
+import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..apis.images import ImageSource
 from ..datasets.pool import IMAGE_SUFFIXES
 from ..errors import TPAError
-from .source import Part, clean, open_address
+from .source import Part, clean
 
 #: Most bytes of an encoded image.
 LARGEST = 256 << 20
@@ -58,13 +59,13 @@ def _from_file(part: Part) -> Iterator[_Entry]:
     if '://' not in part.address:
         yield part.name, os.path.getsize(part.address), lambda: part.address
         return
-    with open_address(part.address) as file:
+    with fsspec.open(part.address, 'rb') as file:
         data = file.read(LARGEST + 1)
     yield part.name, len(data), lambda: data
 
 
 def _from_tar(part: Part) -> Iterator[_Entry]:
-    with open_address(part.address) as file, tarfile.open(fileobj=file, mode='r|*', tarinfo=_Member) as tar:
+    with fsspec.open(part.address, 'rb') as file, tarfile.open(fileobj=file, mode='r|*', tarinfo=_Member) as tar:
         for member in tar:
             # It would keep every member of a tar of any length.
             tar.members.clear()
@@ -87,7 +88,7 @@ class _Member(tarfile.TarInfo):
 
 
 def _from_parquet(part: Part, column: str | None) -> Iterator[_Entry]:
-    with open_address(part.address) as file:
+    with fsspec.open(part.address, 'rb') as file:
         table = pq.ParquetFile(file, buffer_size=1 << 20)
         column = _image_column(table.schema_arrow, column, part.address)
         batches = table.iter_batches(batch_size=16, columns=[column])

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-import numpy as np
 from mmengine.device import get_device
 
 from ..apis import Segmenter, Skipped
@@ -73,6 +72,8 @@ class Shard(Task):
     job: BulkJob
     number: int
     parts: tuple[Part, ...]
+    #: Names of the output's files.
+    files = (BANK,)
 
     @property
     def folder(self) -> TaskFolder:
@@ -113,11 +114,6 @@ class Shard(Task):
         summary |= {'model': segmenter.description, 'classes': segmenter.classes, 'skipped': left_out}
         write_json(self.folder.path / SUMMARY, {**summary, 'seconds': time.monotonic() - started})
 
-    @property
-    @abstractmethod
-    def files(self) -> tuple[str, ...]:
-        """Names of the output's files."""
-
     @abstractmethod
     def process(self, segmenter: Segmenter, pool: Executor, batches: Batches) -> dict:
         """Writes the output, except for the summary, whose content it returns."""
@@ -152,24 +148,19 @@ class SegmentShard(Shard):
         return FORMS[self.job.form], AREAS
 
     def process(self, segmenter: Segmenter, pool: Executor, batches: Batches) -> dict:
-        images, shares, pending = 0, np.zeros((len(segmenter.classes), 2)), iter(())
-        with shard_files(self.folder.path, self.job.form) as add:
-            for batch in chain(batches, [[]]):
-                results = segmenter.segment_batch(batch) if batch else []
-                # The labels before these were encoded while the models ran.
-                for result, encoded in pending:
+        images, form = 0, self.job.form
+        # Labels are encoded while the models run on the next batch and the one after it is read.
+        segmented = one_ahead(map(segmenter.segment_batch, filter(None, batches)), pool)
+        with shard_files(self.folder.path, form) as add:
+            for results in segmented:
+                for result, encoded in zip(results, pool.map(partial(encode, form=form), results), strict=True):
                     add(result, encoded)
-                    images, shares = images + 1, shares + [(area.host_share, area.share) for area in result.areas]
-                pending = zip(results, pool.map(partial(encode, form=self.job.form), results), strict=True)
-        return {'images': images, 'shares': shares.tolist()}
+                images += len(results)
+        return {'images': images}
 
 
 class BankShard(Shard):
     """Adds a shard of a pool to an empty bank."""
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        return (BANK,)
 
     def process(self, segmenter: Segmenter, pool: Executor, batches: Batches) -> dict:
         for batch in filter(None, batches):

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import fsspec
 from fsspec import AbstractFileSystem
 from fsspec.core import url_to_fs
 
@@ -82,11 +81,6 @@ def sample(parts: Sequence[Part], size: int, seed: int = 0) -> list[Part]:
     return [replace(part, limit=size // count + (number < size % count)) for number, part in enumerate(drawn)]
 
 
-def open_address(address: str):
-    """Opens a file anywhere for reading."""
-    return fsspec.open(address, 'rb').open()
-
-
 def clean(name: str) -> str:
     """Returns a path that stays below the folder into which it is unpacked."""
     return '/'.join(step for step in re.split(r'[/\\]', name) if step not in ('', '.', '..'))
@@ -102,9 +96,7 @@ def _find(address: str) -> Iterator[str]:
             return
         # Folder by folder, in the order of tpa segment.
         found = sorted(fs.glob(path), key=lambda file: file.split('/'))
-    except ImportError as error:
-        raise TPAError(f'Cannot open {address}: {error}') from error
-    except (OSError, ValueError) as error:
+    except (ImportError, OSError, ValueError) as error:  # without the driver of a file system, it is the first
         raise TPAError(f'Cannot list {address} ({error}). Check the address.') from error
     if not found:
         raise TPAError(f'Source not found: {address}. Check the address.')

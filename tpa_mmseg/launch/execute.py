@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 import traceback
@@ -14,8 +15,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from ..engine.distributed import init_distributed
 from ..errors import TPAError, user_message
-from .folder import Progress
-from .task import State, Task
+from .task import Progress, State, Task
 
 # Seconds to wait for the lock of a task: a look at its state takes it for a moment.
 _PATIENCE = 5.0
@@ -30,7 +30,10 @@ def execute(task: Task, ranks: int = 1, in_log: bool = False) -> None:
         in_log: Whether to make the task's log the output of this process.
     """
     if in_log:
-        task.folder.take_output()
+        task.folder.path.mkdir(parents=True, exist_ok=True)
+        with task.folder.log.open('ab') as log:
+            for descriptor in (1, 2):
+                os.dup2(log.fileno(), descriptor)
     try:
         with task.folder.lock(_PATIENCE):
             if task.state() is not State.DONE:

@@ -12,6 +12,7 @@ from types import ModuleType
 
 from ..console import print_table
 from ..errors import TPAError, printable
+from ..io import claim_folder
 from .board import Board
 from .options import LaunchOptions
 from .task import State, Task
@@ -40,6 +41,7 @@ def launch(tasks: Sequence[Task], options: LaunchOptions, folder: Path, what: st
         if options.launcher == 'slurm':
             print(*(_engine('slurm').script(len(group), options, folder) for group in groups if group), sep='\n')
     elif todo:
+        claim_folder(folder)
         watch = _engine(options.launcher).start(groups, options, folder)
         # Only what was seen and will be run: others may be finished any moment. The start may fail; a task takes longer
         # to begin than this.

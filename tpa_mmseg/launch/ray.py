@@ -23,26 +23,14 @@ def start(groups: Sequence[list[Task]], options: LaunchOptions, folder: Path) ->
     if not ray.is_initialized():
         ray.init(options.ray_address or 'local', include_dashboard=False, log_to_driver=False)
     places, gpus = options.places(int(ray.cluster_resources().get('GPU', 0)))
-    slots = [RaySlot(gpus, options.gpus_per_task) for _ in range(places)]
-    return partial(run_in_slots, groups, [slots, slots[:1]])
+    # A worker would keep the GPU's memory for its next task.
+    remote = ray.remote(num_gpus=gpus, max_calls=1)(execute)
 
-
-class RaySlot:
-    """One task at a time somewhere in the cluster. Args: gpus per task, 0 for none; ranks per task."""
-
-    def __init__(self, gpus: int, ranks: int) -> None:
-        # A worker would keep the GPU's memory for its next task.
-        self._remote = ray.remote(num_gpus=gpus, max_calls=1)(execute)
-        self._ranks, self._reference = ranks, None
-
-    def __call__(self, task: Task) -> str | None:
-        self._reference = self._remote.remote(task, self._ranks, in_log=True)
+    def slot(task: Task) -> str | None:
         try:
-            ray.get(self._reference)
+            ray.get(remote.remote(task, options.gpus_per_task, in_log=True))
         except ray.exceptions.RayError as error:
             return f'Ray: {str(error).strip().splitlines()[0]}'
         return None
 
-    def stop(self) -> None:
-        if self._reference is not None:
-            ray.cancel(self._reference, force=True)
+    return partial(run_in_slots, groups, [[slot] * places, [slot]])

@@ -40,7 +40,7 @@ def start(groups: Sequence[list[Task]], options: LaunchOptions, folder: Path) ->
         dependency = {'dependency': f'afterany:{":".join(jobs)}'} if jobs else {}
         executor.update_parameters(**parameters(options, folder), **dependency)
         try:
-            first, *_ = executor.map_array(SlurmTask(options.gpus_per_task), tasks)
+            first, *_ = executor.map_array(SlurmTask(), tasks, [options.gpus_per_task] * len(tasks))
         except (FailedJobError, FailedSubmissionError) as error:
             *_, reason = str(error).strip().splitlines()
             raise TPAError(f'Slurm refused the job ({reason}): change its options, or add one by --slurm.') from error
@@ -51,13 +51,10 @@ def start(groups: Sequence[list[Task]], options: LaunchOptions, folder: Path) ->
 
 
 class SlurmTask(submitit.helpers.Checkpointable):
-    """Executes a task of a job array. Preempted or out of time, it is requeued. Args: ranks: Per task."""
+    """Executes a task of a job array. Preempted or out of time, it is requeued."""
 
-    def __init__(self, ranks: int) -> None:
-        self.ranks = ranks
-
-    def __call__(self, task: Task) -> None:
-        execute(task, self.ranks, in_log=True)
+    def __call__(self, task: Task, ranks: int) -> None:
+        execute(task, ranks, in_log=True)
 
 
 def parameters(options: LaunchOptions, folder: Path) -> dict:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from statistics import mean
+
+import pandas as pd
 
 from ..catalog import Row, paper
-from .folders import RunView
 
-#: Row of a table, as in :mod:`tpa_mmseg.catalog.paper` -> benchmark -> mIoU.
-Scores = Mapping[str, Mapping[str, float]]
 # Variant of a host -> the table that it is in.
 _TABLES = {'': '', '224': ', 224 protocol'}
 # Methods whose rows stand beside TPA's.
@@ -23,78 +21,67 @@ class Claim:
 
     Args:
         title: What it is.
-        value: What the cells give; None where there are none.
+        value: What the cells give; NaN where there are none.
         cells: How many cells it is computed from.
         printed: What the paper's text says, if it has a number.
     """
 
     title: str
-    value: float | None
-    cells: int
+    value: float = float('nan')
+    cells: int = 0
     printed: float | None = None
 
 
-def claims(scores: Scores) -> list[Claim]:
-    """All claims. Means are means of rows, and a row's is that of the benchmarks that both of its parts have."""
-    gains = _gains(scores)
-    printed = paper.tables()['claims']
-    found = [_mean('mean gain', gains, printed)]
-    for group, hosts in paper.tables()['groups'].items():
-        mine = {row: cells for row, cells in gains.items() if Row.of(row).host in hosts}
-        found.append(_mean(group, mine, printed))
-        for backbone in dict.fromkeys(Row.of(row).backbone for row in mine):
-            part = {row: cells for row, cells in mine.items() if Row.of(row).backbone == backbone}
-            found.append(_mean(f'{group}, {backbone}', part, printed))
-    cells = [gain for row in gains.values() for gain in row]
-    negative = sum(gain < 0 for gain in cells) if cells else None
-    found.append(Claim('negative cells', negative, len(cells), printed['negative cells']))
+def claims(scores: pd.DataFrame) -> list[Claim]:
+    """All claims. Means are means of rows, and a row's is that of the benchmarks that both of its parts have.
+
+    Args:
+        scores: mIoU of rows, named as in :mod:`tpa_mmseg.catalog.paper`, by benchmark; NaN where there is none.
+    """
+    # Hosts as they are: variants have tables of their own.
+    hosts = [row for row in scores.index if not row.endswith('+tpa') and not Row.of(row).variant]
+    gains = _gains(scores, [f'{row}+tpa' for row in hosts], hosts).dropna(how='all')
+    found = [_mean('mean gain', gains)]
+    for group, members in paper.tables()['groups'].items():
+        mine = gains[[Row.of(row).host in members for row in gains.index]]
+        found.append(_mean(group, mine))
+        for backbone, part in mine.groupby(lambda row: Row.of(row).backbone, sort=False):
+            found.append(_mean(f'{group}, {backbone}', part))
+    cells, negative = int(gains.count().sum()), float((gains < 0).sum().sum())
+    known = paper.tables()['claims']['negative cells']
+    found.append(Claim('negative cells', negative if cells else float('nan'), cells, known))
     return found + [claim for key, title in _METHODS.items() for claim in _against(scores, key, title)]
 
 
-def measured(views: Iterable[RunView]) -> dict[str, dict[str, float]]:
-    """The tables of finished runs, in the paper's form."""
-    found: dict[str, dict[str, float]] = {}
-    for view in views:
-        if view.result is None or view.result.host is None:
-            continue
-        full = view.result.variant('full')
-        for suffix, scores in (('', view.result.host), ('+tpa', full and full.tpa)):
-            if scores is not None and scores.mIoU is not None:
-                found.setdefault(f'{view.run.row}{suffix}', {})[view.run.benchmark] = scores.mIoU
-    return found
+def measured(cells: pd.DataFrame) -> pd.DataFrame:
+    """The tables of finished runs, in the paper's form. Args: cells: from :func:`.frames.cells`."""
+    found = cells[cells.quantity.isin(['base', 'tpa']) & cells.setting.isin(['', 'full'])]
+    found = found.assign(row=found.row + found.quantity.map({'base': '', 'tpa': '+tpa'}))
+    return found.pivot_table('ours', 'row', 'benchmark', 'last', sort=False)
 
 
-def _gains(scores: Scores) -> dict[str, list[float]]:
-    """Row -> gains of TPA on its benchmarks. Hosts as they are: variants have tables of their own."""
-    found = {}
-    for row, base in scores.items():
-        tpa = scores.get(f'{row}+tpa', {}) if not Row.of(row).variant else {}
-        found[row] = [round(tpa[benchmark] - base[benchmark], 2) for benchmark in base if benchmark in tpa]
-    return {row: cells for row, cells in found.items() if cells}
+def _gains(scores: pd.DataFrame, rows: list[str], bases: list[str]) -> pd.DataFrame:
+    """Base -> gains of a row over it."""
+    return (scores.reindex(rows).set_axis(bases) - scores.reindex(bases)).round(2)
 
 
-def _mean(title: str, gains: Mapping[str, list[float]], printed: Mapping[str, float]) -> Claim:
-    value = round(mean(mean(cells) for cells in gains.values()), 2) if gains else None
-    return Claim(title, value, sum(map(len, gains.values())), printed.get(title))
+def _mean(title: str, gains: pd.DataFrame) -> Claim:
+    value = round(float(gains.mean(axis=1).mean()), 2)
+    return Claim(title, value, int(gains.count().sum()), paper.tables()['claims'].get(title))
 
 
-def _against(scores: Scores, key: str, title: str) -> list[Claim]:
+def _against(scores: pd.DataFrame, key: str, title: str) -> Iterator[Claim]:
     """Mean gains of another method and of TPA, over the cells that both have, table by table."""
-    common: dict[str, dict[str, list[tuple[float, float]]]] = {}
-    for row in scores:
-        parts = Row.of(row)
-        variant, _, last = f'-{parts.variant}'.rpartition('-')
-        if last != key or row.endswith('+tpa'):
-            continue
-        variant = variant.removeprefix('-')
-        host = str(parts._replace(variant=variant))
-        base, tpa = scores.get(host, {}), scores.get(f'{host}+tpa', {})
-        shared = [name for name in scores[row] if name in base and name in tpa]
-        cells = [(scores[row][name] - base[name], tpa[name] - base[name]) for name in shared]
-        if cells:
-            common.setdefault(_TABLES.get(variant, ', other encoders inside'), {})[host] = cells
-    return [
-        _mean(text, {host: [cell[part] for cell in cells] for host, cells in rows.items()}, {})
-        for table, rows in common.items()
-        for part, text in enumerate((f'gain of {title}{table}', f'gain of TPA on the same cells as {title}{table}'))
-    ]
+    tables: dict[str, dict[str, str]] = {}
+    for row in scores.index:
+        variant, _, last = Row.of(row).variant.rpartition('-')
+        if last == key and not row.endswith('+tpa'):
+            host = str(Row.of(row)._replace(variant=variant))
+            tables.setdefault(_TABLES.get(variant, ', other encoders inside'), {})[row] = host
+    for table, rows in tables.items():
+        hosts = list(rows.values())
+        theirs, ours = _gains(scores, list(rows), hosts), _gains(scores, [f'{host}+tpa' for host in hosts], hosts)
+        both = theirs.notna() & ours.notna()
+        if both.any(axis=None):
+            yield _mean(f'gain of {title}{table}', theirs[both])
+            yield _mean(f'gain of TPA on the same cells as {title}{table}', ours[both])

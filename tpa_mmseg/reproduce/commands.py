@@ -112,6 +112,7 @@ def collect(args: argparse.Namespace) -> None:
 def compare(args: argparse.Namespace) -> None:
     """Two machines, two commits, or ours and the paper, number by number."""
     from .frames import compared
+    from .report.build import origins
     from .report.tables import Table
 
     sources = {'A': args.a, 'B': args.b}
@@ -127,7 +128,7 @@ def compare(args: argparse.Namespace) -> None:
     if len(far):
         print_table(list(far.columns), far.assign(Difference=far.Difference.map(signed)).values.tolist())
     for key, name in sources.items():
-        print(f'{key}: {name}, {"as printed" if name == _PAPER else _origins(views[key])}')
+        print(f'{key}: {name}, {"as printed" if name == _PAPER else origins(views[key])}')
     print(
         f'{len(shared)} numbers are in both, {len(far)} of them differ by more than {args.tolerance:g} points; '
         f'{both.B.isna().sum()} are only in A, {both.A.isna().sum()} only in B.'
@@ -143,13 +144,6 @@ def _all_views(name: str) -> list[RunView]:
     """The runs of a source, or those that the paper prints."""
     source = _open(Path('.' if name == _PAPER else name))
     return [view for suite in ([_PAPER] if name == _PAPER else SUITES) for view in source.views(suite)]
-
-
-def _origins(views: Iterable[RunView]) -> str:
-    """Which commits ran where."""
-    found = [view.result.provenance for view in views if view.result is not None]
-    counts = Counter(f'commit {(origin.commit or "unknown")[:12]} on {origin.device}' for origin in found)
-    return '; '.join(f'{count} runs of {text}' for text, count in counts.items())
 
 
 def _selected(args: argparse.Namespace, experiments: Iterable[str]) -> list[RunView]:

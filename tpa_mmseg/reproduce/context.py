@@ -25,7 +25,6 @@ from ..datasets import Pool, PoolOptions, build_pool
 from ..engine.bank_builder import BankSpec, build_banks, diagnose, find_bank, save_on_main
 from ..engine.config import load_config
 from ..engine.provenance import provenance
-from ..errors import TPAError
 from ..segmentors import TPASegmentor
 from .experiments import suite_of
 from .folders import RunFolder
@@ -60,8 +59,6 @@ class RunContext:
 
     def _load(self) -> Config:
         cfg = load_config(self.source, self.folder.path, self.cfg_options)
-        if cfg.model.type != 'TPASegmentor':
-            raise TPAError(f'The model of {self.source} is {cfg.model.type}, but experiments need a TPASegmentor.')
         if dist.is_main_process():
             self.folder.path.mkdir(parents=True, exist_ok=True)
             cfg.dump(self.folder.config)
@@ -89,9 +86,6 @@ class RunContext:
             return self.cfg.model.encoder
         if variant.encoder == 'clip':
             return ConfigDict(type='CLIPEncoder', clip=self.cfg.model.host.clip)
-        if variant.encoder not in self.suite.encoders:
-            known = ', '.join(('clip', *self.suite.encoders))
-            raise TPAError(f'Unknown encoder {variant.encoder!r}. Choose from: {known}.')
         return ConfigDict(self.suite.encoders[variant.encoder])
 
     def build_banks(self, pool: Pool, parts: Mapping[str, Sequence[int]] | None = None) -> dict[str, PrototypeBank]:

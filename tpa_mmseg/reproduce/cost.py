@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 import math
-import statistics
-import tempfile
-from pathlib import Path
+
+import numpy as np
 
 from ..core import PrototypeBank
 from ..engine.provenance import device_name
 from ..engine.timing import StageTimer, run_stages
 from .context import RunContext
-from .experiments import COST_MEASURED, COST_WARM_UP
+from .experiments import EXPERIMENTS
 from .results import Cost, RunResult, Timing
 
 _MB = 1 << 20
+# Images that warm up before others are measured.
+_WARM_UP = 3
 
 
 def cost_run(context: RunContext) -> RunResult:
     """Times the steps of the first images of the test set, one image at a time."""
-    total = min(COST_WARM_UP + COST_MEASURED, len(context.dataset))
+    total = min(_WARM_UP + EXPERIMENTS['cost'].most, len(context.dataset))
     bank = context.model.new_bank()
     measured = []
     context.say(0, total)
     for number, data in enumerate(context.images(context.dataset, range(total)), start=1):
         measured.append(_measure(context, data, bank))
         context.say(number, total)
-    if total > COST_WARM_UP:
-        measured = measured[COST_WARM_UP:]
+    if total > _WARM_UP:
+        measured = measured[_WARM_UP:]
     times, sizes, caches = zip(*measured, strict=True)
+    file = context.folder.banks / 'cost.safetensors'
+    bank.save(file)
     cost = Cost(
         columns={name: _timing([seconds[name] for seconds in times]) for name in times[0]},
-        bank_mb=round(_file_size(bank) / _MB, 3),
-        cache_mb_per_image=round(statistics.median(caches), 3),
-        image_size=tuple(round(statistics.median(sides)) for sides in zip(*sizes, strict=True)),
+        bank_mb=round(file.stat().st_size / _MB, 3),
+        cache_mb_per_image=round(float(np.median(caches)), 3),
+        image_size=tuple(np.median(sizes, axis=0).round().astype(int).tolist()),
         num_classes=bank.num_classes,
         device=device_name(context.device),
         image_sizes=(min(sizes, key=math.prod), max(sizes, key=math.prod)),
@@ -51,15 +54,6 @@ def _measure(context: RunContext, data: dict, bank: PrototypeBank) -> tuple[dict
     return timed.seconds, size, round(phi.half().nbytes / _MB, 3)
 
 
-def _file_size(bank: PrototypeBank) -> int:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / 'bank.safetensors'
-        bank.save(path)
-        return path.stat().st_size
-
-
 def _timing(seconds: list[float]) -> Timing:
     """Median and quartiles in milliseconds."""
-    milliseconds = [1000 * value for value in seconds]
-    low, _, high = statistics.quantiles(milliseconds, n=4) if len(milliseconds) > 1 else milliseconds * 3
-    return Timing(*(round(value, 4) for value in (statistics.median(milliseconds), low, high)), len(milliseconds))
+    return Timing(*np.quantile(1000 * np.array(seconds), (0.5, 0.25, 0.75)).round(4).tolist(), len(seconds))

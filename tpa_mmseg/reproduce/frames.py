@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
+import numpy as np
 import pandas as pd
 
 from .experiments import EXPERIMENTS, planned_images, suite_of
 from .folders import RunView
 from .reference import TOLERANCE, cost_reference, reference
-from .results import RunResult, VariantResult
 from .runs import Run
 
 #: What identifies a number across machines and versions.
@@ -90,43 +90,30 @@ def verdicts(frame: pd.DataFrame) -> pd.DataFrame:
     printed = frame[frame.paper.notna()]
     rows = printed.groupby(['experiment', 'host', 'backbone', 'title'], sort=False)
     found = rows.agg(cells=('paper', 'size'), run=('ours', 'count'), outside=('outside', 'sum')).reset_index()
-    found['verdict'] = 'incomplete'
-    found.loc[found.run == 0, 'verdict'] = 'not run'
-    found.loc[found.run == found.cells, 'verdict'] = 'agrees'
-    found.loc[found.outside > 0, 'verdict'] = 'differs'
-    return found
+    cases = {'differs': found.outside > 0, 'not run': found.run == 0, 'agrees': found.run == found.cells}
+    return found.assign(verdict=np.select(list(cases.values()), list(cases), 'incomplete'))
 
 
-def variants(views: Iterable[RunView]) -> Iterator[tuple[dict[str, str], RunResult, VariantResult]]:
-    """Names, result and variant of everything that was scored with TPA."""
-    for view in views:
-        for variant in view.result.variants if view.result is not None else ():
-            yield labels(view.run), view.result, variant
+def entries(views: Iterable[RunView], section: str) -> list[dict]:
+    """Every entry of a section of finished runs: its fields, and the names of its run."""
+    done = (view for view in views if view.result is not None)
+    return [{**labels(view.run), **vars(entry)} for view in done for entry in getattr(view.result, section)]
 
 
-def _frame(rows: list[dict], names: list[str], numbers: list[str]) -> pd.DataFrame:
-    """Rows with these columns, missing ones empty. Args: names, numbers: columns of text, and of floats."""
-    return pd.DataFrame(rows, columns=[*names, *numbers]).astype(dict.fromkeys(numbers, float))
-
-
-def classes(views: Iterable[RunView], setting: str = 'full') -> pd.DataFrame:
-    """Every class of finished runs in one setting of TPA."""
-    rows = [
-        {**names, 'class': entry.name, **vars(entry)}
-        for names, _, variant in variants(views)
-        if variant.key == setting
-        for entry in variant.per_class
-    ]
+def classes(views: Iterable[RunView], settings: Collection[str] = ('full',)) -> pd.DataFrame:
+    """Every class of finished runs in some settings of TPA."""
+    variants = [one for one in entries(views, 'variants') if one['key'] in settings]
+    rows = [{**one, **vars(entry), 'class': entry.name} for one in variants for entry in one['per_class']]
     numbers = ['host_iou', 'tpa_iou', 'gain', 'support', 'images', 'anchors']
-    return _frame(rows, ['run', 'host', 'backbone', 'benchmark', 'class'], numbers)
+    return _frame(rows, ['run', 'host', 'backbone', 'benchmark', 'key', 'class'], numbers)
 
 
 def bank_sizes(views: Iterable[RunView]) -> pd.DataFrame:
     """Gain and covered classes of every bank of the experiment ``bank-size``; both shares in percent."""
+    variants = [one for one in entries(views, 'variants') if one['bank'] is not None and one['value'] is not None]
     rows = [
-        (names['benchmark'], one.key, 100 * one.value, one.bank.images, one.gain.mIoU, one.bank.percent_covered)
-        for names, _, one in variants(views)
-        if one.bank is not None and one.value is not None
+        (one['benchmark'], one['key'], 100 * one['value'], bank.images, one['gain'].mIoU, bank.percent_covered)
+        for one, bank in ((one, one['bank']) for one in variants)
     ]
     return pd.DataFrame(rows, columns=['benchmark', 'setting', 'share', 'images', 'gain', 'covered'])
 
@@ -134,59 +121,36 @@ def bank_sizes(views: Iterable[RunView]) -> pd.DataFrame:
 def repetition(views: Iterable[RunView]) -> pd.DataFrame:
     """How many of the classes pools of growing size see again: percent, and the expected number."""
     rows = [
-        (labels(view.run)['benchmark'], curve.source, size, int(times), 100 * share)
-        + (curve.expected(int(times), size), curve.num_classes)
-        for view in views
-        if view.result is not None
-        for curve in view.result.repetition
-        for times, shares in curve.at_least.items()
-        for size, share in zip(curve.sizes, shares, strict=False)
+        (one['benchmark'], one['source'], size, int(times), 100 * share, round(count * share, 2), count)
+        for one, count in ((one, one['num_classes']) for one in entries(views, 'repetition'))
+        for times, shares in one['at_least'].items()
+        for size, share in zip(one['sizes'], shares, strict=False)
     ]
     names = ['benchmark', 'source', 'images', 'at_least', 'share', 'expected', 'classes']
     return pd.DataFrame(rows, columns=names)
 
 
-def overlap(views: Iterable[RunView]) -> pd.DataFrame:
-    """The pools of the experiment ``overlap``, in percent."""
-    rows = [
-        (labels(view.run)['benchmark'], split.key, 100 * split.overlap, 100 * split.classes_shared, split.pool_images)
-        for view in views
-        if view.result is not None
-        for split in view.result.overlap
-    ]
-    return pd.DataFrame(rows, columns=['benchmark', 'pool', 'overlap', 'classes_shared', 'pool_images'])
+def _frame(rows: list[dict], names: list[str], numbers: list[str]) -> pd.DataFrame:
+    """Rows with these columns, missing ones empty. Args: names, numbers: columns of text, and of floats."""
+    return pd.DataFrame(rows, columns=[*names, *numbers]).astype(dict.fromkeys(numbers, float))
 
 
-def cost(views: Iterable[RunView]) -> pd.DataFrame:
-    """Milliseconds of every step and megabytes of what is kept, with the paper's numbers (of an A100)."""
+def cost(views: Iterable[RunView], steps: Mapping[str, str]) -> pd.DataFrame:
+    """Milliseconds of every step and megabytes of what is kept, with the paper's numbers (of an A100).
+
+    Args:
+        views: Runs.
+        steps: Name of each step and size -> its title.
+    """
     rows = []
     for view in views:
-        printed = cost_reference(view.run)
-        found = view.result.cost if view.result is not None else None
-        ours = {} if found is None else {name: vars(timing) for name, timing in found.columns.items()}
-        for name in ('prototypes_kb', 'bank_mb', 'cache_mb_per_image') if found is not None else ():
-            ours[name] = {'median': getattr(found, name)}
-        for step in dict.fromkeys((*ours, *printed)):
-            rows.append({**labels(view.run), 'step': step, **ours.get(step, {}), 'paper': printed.get(step)})
+        found, printed = view.result and view.result.cost, cost_reference(view.run)
+        # Sizes are measured once, steps have a median and quartiles.
+        ours = {} if not found else {name: {'median': size} for name, size in vars(found).items()}
+        ours |= {} if not found else {name: vars(timing) for name, timing in found.columns.items()}
+        common = {**labels(view.run), 'note': '' if found else 'not run'}
+        rows += [
+            {**common, 'step': title, **ours.get(step, {}), 'paper': printed.get(step)} for step, title in steps.items()
+        ]
     numbers = ['median', 'low', 'high', 'repeats', 'paper']
-    return _frame(rows, ['run', 'host', 'backbone', 'benchmark', 'step'], numbers)
-
-
-def consistency(views: Iterable[RunView]) -> pd.DataFrame:
-    """A row for each run of the experiment ``consistency`` that is done."""
-    rows = []
-    for view in views:
-        full = view.result and view.result.variant('full')
-        if not full:
-            continue
-        name = [labels(view.run)[part] for part in ('host', 'backbone', 'benchmark')]
-        row = dict(zip(('Host', 'Backbone', 'Benchmark'), name, strict=True))
-        row |= {'Host alone': view.result.host.mIoU, 'TPA': full.tpa.mIoU}
-        others = {setting.key: setting.title for setting in view.run.settings if setting.key != 'full'}
-        for key, title in others.items():
-            row[title] = round(view.result.variant(key).tpa.mIoU - full.tpa.mIoU, 2)
-        found = view.result.variant('consistent').bank.diagnosis
-        share = found['kappa_0'] / found['kappa_inf'] if found.get('kappa_inf') else float('nan')
-        row |= {part: round(found.get(part, float('nan')), 3) for part in ('kappa_0', 'kappa_inf', 'rho', 'beta2')}
-        rows.append({**row, 'kappa_0 / kappa_inf': round(share, 3)})
-    return pd.DataFrame(rows)
+    return _frame(rows, ['host', 'backbone', 'benchmark', 'step', 'note'], numbers)

@@ -15,7 +15,7 @@ from ..io import write_png
 from ..visualization import anchor_figure, class_palette, comparison, panel_size, read_image
 from ..visualization.panels import fit_image, label_panel
 from .context import RunContext
-from .experiments import ANCHORS_LOOKED_AT
+from .experiments import EXPERIMENTS
 from .results import Picture, RunResult
 from .scoring import Prediction, predict
 
@@ -24,7 +24,9 @@ def pictures_run(context: RunContext) -> RunResult:
     """Draws a comparison of chosen images, which are chosen among all test images."""
     adapters = context.adapters(context.build_banks(context.pool()))
     indices = range(len(context.dataset))
-    gains = [_gain(context, found) for found in predict(context, indices, adapters)]
+    classes = len(context.dataset.metainfo['classes'])
+    predicted = predict(context, indices, adapters)
+    gains = [image_gain(found.counted, found.host, found.adapted['full'], classes) for found in predicted]
     pictures: list[Picture] = []
     for name, position in choose(gains):
         (found,) = predict(context, [position], adapters)
@@ -35,7 +37,7 @@ def pictures_run(context: RunContext) -> RunResult:
 def anchors_run(context: RunContext) -> RunResult:
     """Draws the anchors of one of the pool's first images. Without a bank: anchors are what banks are made from."""
     pool, rule = context.pool(), context.model.anchor_rule
-    pool = pool.subset(range(min(ANCHORS_LOOKED_AT, len(pool))))
+    pool = pool.subset(range(min(EXPERIMENTS['anchors'].most, len(pool))))
     best, most, path = None, -1, ''
     for done, data in enumerate(context.images(pool), start=1):
         ((evidence, sample),) = context.model.look(data, encoders=())
@@ -62,12 +64,6 @@ def choose(gains: Sequence[float]) -> list[tuple[str, int]]:
         free = [position for position in order if position not in chosen.values()]
         chosen.update((name, position) for position in free[:1])
     return sorted(chosen.items())
-
-
-def _gain(context: RunContext, found: Prediction) -> float:
-    classes = len(context.dataset.metainfo['classes'])
-    truth = found.counted(classes, context.ignore_index)
-    return image_gain(truth, found.host, found.adapted['full'], classes)
 
 
 def image_gain(truth: Truth, host: Tensor, tpa: Tensor, num_classes: int) -> float:

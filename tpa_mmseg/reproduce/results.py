@@ -146,11 +146,6 @@ class RepetitionCurve:
     num_classes: Count = 0
     draws: Count = 1
 
-    def expected(self, times: int, images: int) -> float | None:
-        """Expected number of classes that are seen at least so often in so many images; None of other sizes."""
-        share = dict(zip(self.sizes, self.at_least.get(str(times), ()), strict=False)).get(images)
-        return None if share is None else round(self.num_classes * share, 2)
-
 
 @dataclass(frozen=True, config=STRICT)
 class OverlapSplit:

@@ -14,14 +14,12 @@ from ..engine.data_check import missing_data
 from ..errors import TPAError
 from ..launch import Task
 from ..weights.needs import needs
-from ..weights.sources import Source
 from .context import RunContext
 from .cost import cost_run
 from .experiments import EXPERIMENTS, planned_images, suite_of
 from .folders import RunFolder
-from .overlap import overlap_run
+from .labels import overlap_run, repetition_run
 from .pictures import anchors_run, pictures_run
-from .repetition import repetition_run
 from .results import RunResult
 from .runs import Run
 from .scoring import score_run
@@ -97,14 +95,10 @@ class RunTask(Task):
         encoders = [suite.encoders.get(setting.encoder) for setting in self.run.settings]
         # Labels alone need no model.
         models = [] if self.run.experiment == 'repetition' else [cfg.model, *encoders]
-        sources = [need.source for need in needs(models)]
-        weights = [f'{one.title}{_size(one)}' for one in sources if one.locate() is None]
+        absent = [need.source for need in needs(models) if need.source.locate() is None]
+        weights = [f'{one.title} ({one.megabytes:,} MB)' if one.megabytes else one.title for one in absent]
         places = filter(None, [missing_data(cfg.test_dataloader.dataset)])
         return list(dict.fromkeys([*map(str, places), *weights]))
-
-
-def _size(weights: Source) -> str:
-    return '' if weights.megabytes is None else f' ({weights.megabytes:,} MB)'
 
 
 @torch.no_grad()

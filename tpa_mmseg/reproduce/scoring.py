@@ -10,7 +10,7 @@ from mmseg.registry import METRICS
 from mmseg.structures import SegDataSample
 from torch import Tensor
 
-from ..core import Adapter, Evidence, PrototypeBank, decide
+from ..core import Adapter, PrototypeBank, decide
 from ..datasets import Pool
 from ..errors import TPAError
 from ..evaluation import ClassCounts, report_of, with_bank
@@ -55,22 +55,16 @@ class Prediction(NamedTuple):
     """The labels of one image."""
 
     sample: SegDataSample
-    evidence: Evidence
     truth: Tensor  #: (H, W) as the dataset gives them
+    counted: Truth  #: as counts need it
     host: Tensor  #: (H, W) by the host alone
     adapted: dict[str, Tensor]  #: key of each adapter -> (H, W)
-
-    def counted(self, num_classes: int, ignore_index: int) -> Truth:
-        """The truth as counts need it, see :func:`~tpa_mmseg.evaluation.counts.checked_truth`."""
-        return checked_truth(
-            self.truth, self.host.shape, num_classes, ignore_index, self.sample.metainfo.get('img_path')
-        )
 
 
 def predict(context: RunContext, indices: Sequence[int], adapters: Mapping[str, Adapter]) -> Iterator[Prediction]:
     """Labels of the host and of every adapter for this rank's share of some test images, and the progress of it."""
     encoders = {adapter.encoder for adapter in adapters.values()}
-    done = 0
+    done, classes = 0, len(context.dataset.metainfo['classes'])
     context.say(0, len(indices))
     for data in context.images(context.dataset, context.share(indices)):
         for evidence, sample in context.model.look(data, encoders):
@@ -78,7 +72,8 @@ def predict(context: RunContext, indices: Sequence[int], adapters: Mapping[str, 
                 raise TPAError(f'{evidence.name} has no ground truth: add LoadAnnotations to the test pipeline.')
             host, adapted = decide(evidence, tuple(adapters.values()))
             truth = sample.gt_sem_seg.data.squeeze(0).to(host)
-            yield Prediction(sample, evidence, truth, host, dict(zip(adapters, adapted, strict=True)))
+            counted = checked_truth(truth, host.shape, classes, context.ignore_index, sample.metainfo.get('img_path'))
+            yield Prediction(sample, truth, counted, host, dict(zip(adapters, adapted, strict=True)))
             done += 1
             context.say(done, len(indices))
 
@@ -102,10 +97,9 @@ def score(
     adapters = context.adapters(banks)
     images = []
     for found in predict(context, indices, adapters):
-        truth = found.counted(len(classes), metric.ignore_index)
-        true = count_classes(truth.labels, len(classes))
+        true = count_classes(found.counted.labels, len(classes))
         labels = {None: found.host, **found.adapted}
-        images.append({key: (*count_hits(each, truth, len(classes)), true) for key, each in labels.items()})
+        images.append({key: (*count_hits(each, found.counted, len(classes)), true) for key, each in labels.items()})
     counts = {key: ClassCounts() for key in (None, *adapters)}
     seen = 0
     for image in context.gather(images):

@@ -15,8 +15,8 @@ from .results import RunResult, read_limited
 from .runs import Run
 from .suite import SUITES
 
-#: Endings of collected files, and what they are.
-FORMATS = {'.jsonl': 'JSON lines', '.parquet': 'Parquet'}
+#: Endings of collected files: JSON lines, Parquet.
+FORMATS = ('.jsonl', '.parquet')
 _LARGEST = 1 << 30
 
 Key = tuple[str, str, str]

@@ -14,8 +14,8 @@ from ..folders import RunView, State
 from ..sources import Source
 from ..suite import SUITES
 from .section import Section
-from .sections import WORDS, build_sections
-from .tables import Table
+from .sections import build_sections
+from .words import WORDS
 
 #: Verdicts on the rows of the paper, in the order of the summary, and what they mean.
 VERDICTS: dict[str, str] = WORDS['verdicts']
@@ -28,19 +28,15 @@ class Part:
     Args:
         suite: Its name on the command line.
         title: Its name for people.
-        comparable: Whether the paper has numbers for it.
         notes: What its numbers are, and are not.
         verdicts: Verdict -> how many of the paper's rows; empty where the paper has none.
-        differing: The rows that differ from the paper; None if there are none.
         sections: The experiments.
     """
 
     suite: str
     title: str
-    comparable: bool
     notes: list[str]
     verdicts: dict[str, int]
-    differing: Table | None
     sections: list[Section]
 
 
@@ -61,12 +57,13 @@ def build_report(source: Source, suites: Sequence[str] | None, tolerance: float)
 
 
 def _part(name: str, views: list[RunView], tolerance: float) -> Part:
-    cells, comparable = frames.cells(views, tolerance), name == 'paper'
-    rows = frames.verdicts(cells)
-    counts = {verdict: int((rows.verdict == verdict).sum()) for verdict in VERDICTS} if comparable else {}
-    notes = [_comparison(cells, tolerance)] if comparable else [WORDS['incomparable']]
-    sections = build_sections(SUITES[name], views, cells)
-    return Part(name, SUITES[name].title, comparable, notes + _origins(views), counts, _differing(rows), sections)
+    cells, notes, verdicts = frames.cells(views, tolerance), [WORDS['incomparable']], {}
+    if name == 'paper':
+        counts, notes = frames.verdicts(cells).verdict.value_counts(), [_comparison(cells, tolerance)]
+        verdicts = {verdict: int(counts.get(verdict, 0)) for verdict in VERDICTS}
+    return Part(
+        name, SUITES[name].title, [*notes, origins(views)], verdicts, build_sections(SUITES[name], views, cells)
+    )
 
 
 def _comparison(cells: pd.DataFrame, tolerance: float) -> str:
@@ -81,28 +78,21 @@ def _comparison(cells: pd.DataFrame, tolerance: float) -> str:
     )
 
 
-def _differing(rows: pd.DataFrame) -> Table | None:
-    found = rows[rows.verdict == 'differs']
-    if found.empty:
-        return None
-    frame = found.drop(columns='verdict').rename(columns=str.capitalize).rename(columns={'Title': 'Setting'})
-    return Table('differing', 'Rows that do not agree with the paper', frame)
-
-
-def _origins(views: list[RunView]) -> list[str]:
+def origins(views: list[RunView]) -> str:
     """What ran where, with which versions."""
-    origins = [view.result.provenance for view in views if view.result is not None]
-    if not origins:
-        return []
-    devices = _counted(origin.device for origin in origins)
-    commits = _counted(f'{(origin.commit or "unknown")[:12]}{"+" if origin.dirty else ""}' for origin in origins)
-    torch = sorted({origin.packages.get('torch', 'unknown') for origin in origins})
-    time = timedelta(seconds=round(sum(origin.seconds for origin in origins)))
-    memory = max(origin.device_memory or origin.host_memory or 0 for origin in origins)
-    return [
-        f'{len(origins)} of {len(views)} runs are done. They took {time} on {devices}, with at most '
-        f'{memory / (1 << 30):.1f} GB of memory; commit {commits}, PyTorch {", ".join(torch)}.'
-    ]
+    found = [view.result.provenance for view in views if view.result is not None]
+    done = f'{len(found)} of {len(views)} runs are done.'
+    if not found:
+        return done
+    devices = _counted(origin.device for origin in found)
+    commits = _counted(f'{(origin.commit or "unknown")[:12]}{"+" if origin.dirty else ""}' for origin in found)
+    torch = sorted({origin.packages.get('torch', 'unknown') for origin in found})
+    time = timedelta(seconds=round(sum(origin.seconds for origin in found)))
+    memory = max(origin.device_memory or origin.host_memory or 0 for origin in found)
+    return (
+        f'{done} They took {time} on {devices}, with at most {memory / (1 << 30):.1f} GB of memory; '
+        f'commit {commits}, PyTorch {", ".join(torch)}.'
+    )
 
 
 def _counted(values: Iterable[str]) -> str:

@@ -48,15 +48,11 @@ def gains(section: Section, cells: pd.DataFrame) -> None:
 
 
 def follows(section: Section, frame: pd.DataFrame) -> None:
-    """Gain of consistent TPA over the paper's against how consistent its labels are. Args: frame: from frames."""
-    found = frame.rename(columns={'Consistent TPA': 'gain', 'kappa_0 / kappa_inf': 'share', 'Host': 'host'})
-    found = found.dropna(subset=['share', 'gain'])
-    if found.empty:
-        return
+    """Gain of consistent TPA over the paper's against how consistent its labels are. Args: frame: the table."""
+    found = frame.rename(columns={'Consistent TPA': 'gain', 'kappa_0 / kappa_inf': 'share'}).rename(columns=str.lower)
     places = axes('share', 'kappa_0 / kappa_inf', 'gain', "Gain in mIoU over the paper's TPA")
-    tips = [*hover('host'), alt.Tooltip('Benchmark:N'), *hover('gain'), alt.Tooltip('share:Q', format='.2f')]
-    points = alt.Chart(found).mark_point(filled=True, size=70).encode(**places, tooltip=tips)
-    points = points.encode(color=alt.Color('Benchmark:N', title=None, sort=None))
+    tips = [*hover('host', 'benchmark', 'gain'), alt.Tooltip('share:Q', format='.2f')]
+    points = alt.Chart(found).mark_point(filled=True, size=70).encode(**places, color=BENCHMARKS, tooltip=tips)
     section.draw('consistency', 'Gain of consistent TPA where labels follow the image less', points, zero=True)
 
 
@@ -134,16 +130,18 @@ def _expected(section: Section, frame: pd.DataFrame) -> None:
 
 def overlaps(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
     """The pools, and the change of every class under each, inside the pool and outside it."""
+    pools = frames.entries(runs['overlap'], 'overlap')
+    rows = [
+        (one['benchmark'], one['key'], 100 * one['overlap'], 100 * one['classes_shared'], one['pool_images'])
+        for one in pools
+    ]
     names = ['Benchmark', 'Pool', 'Overlap, %', 'Classes shared, %', 'Pool images']
-    section.tabulate('overlap-pools', 'The pools', frames.overlap(runs['overlap']), names, numbers=True)
-    rows = []
-    for labels, result, one in frames.variants(runs['overlap']):
-        shared = next((split.shared for split in result.overlap if split.key == one.key), ())
-        for entry in one.per_class:
-            if entry.support and entry.gain is not None:
-                place = _PLACES.domain[entry.name not in shared]
-                rows.append((labels['benchmark'], one.key, entry.name, place, entry.host_iou, entry.gain))
-    frame = pd.DataFrame(rows, columns=['benchmark', 'pool', 'class', 'place', 'host_iou', 'gain'])
+    section.tabulate('overlap-pools', 'The pools', pd.DataFrame(rows, columns=names), numbers=True)
+    shared = {(one['run'], one['key'], name) for one in pools for name in one['shared']}
+    frame = frames.classes(runs['overlap'], [one['key'] for one in pools]).rename(columns={'key': 'pool'})
+    frame = frame[frame.support > 0].dropna(subset='gain')
+    keys = frame[['run', 'pool', 'class']].itertuples(index=False, name=None)
+    frame = frame.assign(place=[_PLACES.domain[key not in shared] for key in keys])
     if frame.empty:
         return
     means = frame.groupby(['benchmark', 'pool', 'place'], sort=False).gain.agg(['size', 'mean']).unstack('place')
@@ -180,20 +178,21 @@ def times(section: Section, frame: pd.DataFrame, steps: Iterable[str]) -> None:
 
 
 def class_gains(section: Section, suite: Suite, views: Sequence[RunView]) -> None:
-    """Change of IoU against the number of test images with the class, and classes sorted by their base IoU."""
-    done = {
-        (str(view.run.row), view.run.benchmark): view
-        for view in views
-        if view.run.experiment == 'main' and view.run.settings and view.state is State.DONE
-    }
+    """Change of IoU against the number of test images with the class, and classes sorted by their base IoU.
+
+    Args:
+        section: Where the figures go.
+        suite: Says which classes are shown.
+        views: The runs of the main table.
+    """
+    done = {(str(view.run.row), view.run.benchmark): view for view in views if view.state is State.DONE}
     sorted_ones = [(str(suite.growth), benchmark) for benchmark in suite.benchmarks]
     for draw, pairs in ((_against_images, suite.classes.items()), (_by_base, sorted_ones)):
-        for pair in pairs:
-            if pair in done:
-                frame = frames.classes([done[pair]]).dropna(subset=['gain', 'host_iou'])
-                title = f'{frame.host.iloc[0]} {frame.backbone.iloc[0]}, {frame.benchmark.iloc[0]}'
-                draw(section, slug('_'.join(pair)), title, frame)
-                section.notes.append(f'{title}: {_in_numbers(frame)}')
+        for pair in filter(done.get, pairs):
+            frame = frames.classes([done[pair]]).dropna(subset=['gain', 'host_iou'])
+            title = f'{frame.host.iloc[0]} {frame.backbone.iloc[0]}, {frame.benchmark.iloc[0]}'
+            draw(section, slug('_'.join(pair)), title, frame)
+            section.notes.append(f'{title}: {_in_numbers(frame)}')
     section.notes = list(dict.fromkeys(section.notes))
 
 

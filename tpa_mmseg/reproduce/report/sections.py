@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from ...catalog import paper
 from .. import frames
@@ -20,15 +18,12 @@ from .figures import slug
 from .findings import Runs, class_gains, follows, gains, growth, overlaps, repetitions, times
 from .section import Section
 from .tables import Cell, wide
+from .words import WORDS
 
 # How many runs a note names.
 _NAMED = 5
-# Experiments that score TPA as the config has it, so that any of them can tell about classes; the best source first.
-_CLASS_SOURCES = ('main', 'components', 'bank-size')
 # Columns at the left of tables of hosts.
 _HOSTS = {'host': 'Host', 'backbone': 'Backbone'}
-#: What the report calls things.
-WORDS = yaml.safe_load((Path(__file__).parent / 'words.yaml').read_text(encoding='utf-8'))
 
 
 def build_sections(suite: Suite, views: list[RunView], cells: pd.DataFrame) -> list[Section]:
@@ -40,7 +35,7 @@ def build_sections(suite: Suite, views: list[RunView], cells: pd.DataFrame) -> l
         cells: From :func:`~tpa_mmseg.reproduce.frames.cells`.
     """
     runs = {name: [view for view in views if view.run.experiment == name] for name in EXPERIMENTS}
-    sections = [_claims(suite, runs)]
+    sections = [_claims(suite, runs, cells)]
     for name, experiment in EXPERIMENTS.items():
         if not runs[name]:
             continue
@@ -51,7 +46,7 @@ def build_sections(suite: Suite, views: list[RunView], cells: pd.DataFrame) -> l
         section.notes += WORDS['notes beside the paper'].get(name, []) if suite.name == 'paper' else []
         sections.append(section)
         if name == 'main':
-            sections.append(_classes(suite, views))
+            sections.append(_classes(suite, runs['main']))
     return sections
 
 
@@ -70,19 +65,20 @@ def _start(name: str, title: str, about: str, views: list[RunView]) -> Section:
     return section
 
 
-def _claims(suite: Suite, runs: Runs) -> Section:
+def _claims(suite: Suite, runs: Runs, cells: pd.DataFrame) -> Section:
     """The claims of the paper's text, from our numbers, from the paper's cells, and as it prints them."""
-    views = [*runs['main'], *runs['vfm'], *runs['composition']]
+    tables = ['main', 'vfm', 'composition']
+    views = [view for name in tables for view in runs[name]]
     section = _start('claims', 'Claims of the text', "what the paper's text says about its tables", views)
     section.notes = WORDS['notes']['claims']
-    ours = {claim.title: claim for claim in claims(measured(views))}
-    theirs = {claim.title: claim for claim in claims(paper.scores())} if suite.name == 'paper' else {}
-    rows, none = [], Claim('', None, 0)
+    ours = {claim.title: claim for claim in claims(measured(cells[cells.experiment.isin(tables)]))}
+    printed = claims(pd.DataFrame(paper.scores()).T) if suite.name == 'paper' else []
+    theirs = {claim.title: claim for claim in printed}
+    rows = []
     for title in dict.fromkeys((*theirs, *ours)):
-        mine, printed = ours.get(title, none), theirs.get(title, none)
-        values = pd.Series([mine.value, printed.value], dtype=float)
-        cell = Cell(*values, digits=0 if title == 'negative cells' else 2)
-        text = '' if printed.printed is None else f'{printed.printed:g}'
+        mine, their = ours.get(title, Claim(title)), theirs.get(title, Claim(title))
+        cell = Cell(mine.value, their.value, digits=0 if title == 'negative cells' else 2)
+        text = '' if their.printed is None else f'{their.printed:g}'
         rows.append((title[0].upper() + title[1:], cell, mine.cells, text))
     ours_and = "Ours, and from the paper's cells" if theirs else 'Ours'
     frame = pd.DataFrame(rows, columns=['Claim', ours_and, 'Cells of ours', "In the paper's text"])
@@ -129,51 +125,48 @@ def _variants(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
 
 
 def _numbers(section: Section, cells: pd.DataFrame) -> None:
-    """All numbers, and a note on averages that the paper prints and that are not the mean of their row, as ours is."""
+    """All numbers."""
     printed, titles = cells.paper.notna().any(), WORDS['numbers']
     columns = [name for name in titles if printed or name not in ('paper', 'difference')]
     frame = cells[columns].rename(columns=titles)
     section.tabulate(f'{section.name}-numbers', 'All numbers (mIoU)', frame, numbers=True)
-    keys = {*cells.setting, *cells.row} if printed else set()
-    found = [
-        f'{entry["key"]}: {entry["printed"]} instead of {entry["mean"]}'
-        for entry in paper.tables()['averages_that_differ_from_the_mean']
-        if entry['table'] == section.name and entry['key'] in keys
-    ]
-    if found:
-        others = '; '.join(found)
-        section.notes.append(f"The paper's averages are the means of its cells. It prints others for {others}.")
 
 
 def _consistency(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
     """A row for each host: the gain of every setting over the paper's TPA, and what the pool said."""
-    frame = frames.consistency(runs['consistency'])
-    if len(frame):
-        section.tabulate(
-            'consistency', f'mIoU of host and TPA, gain of other settings over TPA: {section.about}', frame
-        )
+    names, done = ['host', 'backbone', 'benchmark'], cells[cells.quantity.ne('gain')].dropna(subset='ours')
+    if len(done):
+        scores = done.pivot_table('ours', names, 'title', sort=False)
+        scores = scores.reindex(pd.MultiIndex.from_frame(done[names].drop_duplicates()))
+        others = scores.columns.drop(['', 'TPA'])
+        scores[others] = scores[others].sub(scores['TPA'], axis=0).round(2)
+        found = [one for one in frames.entries(runs['consistency'], 'variants') if one['key'] == 'consistent']
+        told = pd.DataFrame([{**one, **one['bank'].diagnosis} for one in found]).set_index(names)
+        told = told.reindex(columns=['kappa_0', 'kappa_inf', 'rho', 'beta2'])
+        told['kappa_0 / kappa_inf'] = (told.kappa_0 / told.kappa_inf).where(told.kappa_inf > 0)
+        frame = scores.join(told.round(3)).reset_index().rename(columns={name: name.capitalize() for name in names})
+        caption = f'mIoU of host and TPA, gain of other settings over TPA: {section.about}'
+        section.tabulate('consistency', caption, frame.rename(columns={'': 'Host alone'}))
         follows(section, frame)
     _numbers(section, cells)
 
 
 def _cost(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
-    frame, titles = frames.cost(runs['cost']), WORDS['steps'] | WORDS['sizes']
-    rows = []
-    for view in runs['cost']:
-        names, note = frames.labels(view.run), '' if view.result is not None else 'not run'
-        name = [names[part] for part in ('host', 'backbone', 'benchmark')]
-        found = frame[frame.run == view.run.name]
-        steps = {row.step: Cell(row.median, row.paper, note=note, digits=2) for row in found.itertuples()}
-        rows.append([*name, *(steps.get(step, Cell(note=note)) for step in titles)])
-        if view.result is not None and (cost := view.result.cost) is not None:
-            about = f'images of {" × ".join(map(str, cost.image_size))} (median), {cost.num_classes} classes'
-            section.notes.append(f'{" ".join(name)}: {cost.device}, {about}.')
-    table = pd.DataFrame(rows, columns=['Host', 'Backbone', 'Benchmark', *titles.values()])
+    titles, names = WORDS['steps'] | WORDS['sizes'], ['host', 'backbone', 'benchmark']
+    frame = frames.cost(runs['cost'], titles)
+    cells = [Cell(row.median, row.paper, note=row.note, digits=2) for row in frame.itertuples()]
+    frame = frame.drop(columns='note')
+    table = frame.assign(cell=cells).pivot(index=names, columns='step', values='cell')
+    table = table.reindex(pd.MultiIndex.from_frame(frame[names].drop_duplicates()), columns=list(titles.values()))
+    table = table.reset_index().rename(columns={name: name.capitalize() for name in names})
     section.tabulate('cost', 'Median milliseconds per image, and what is kept', table)
-    frame['step'] = frame.step.map(titles)
-    long = frame.drop(columns='run').rename(columns=str.capitalize)
-    section.tabulate('cost-numbers', 'All times with their quartiles', long, numbers=True)
-    times(section, frame[frame.benchmark.eq(frame.benchmark.iat[0])] if len(frame) else frame, WORDS['steps'].values())
+    known = frame.dropna(subset=['median', 'paper'], how='all').rename(columns=str.capitalize)
+    section.tabulate('cost-numbers', 'All times with their quartiles', known, numbers=True)
+    times(section, frame[frame.benchmark == frame.benchmark.iat[0]], WORDS['steps'].values())
+    for one in (view for view in runs['cost'] if view.result is not None):
+        cost, name = one.result.cost, '{host} {backbone} {benchmark}'.format(**frames.labels(one.run))
+        about = f'images of {" × ".join(map(str, cost.image_size))} (median), {cost.num_classes} classes'
+        section.notes.append(f'{name}: {cost.device}, {about}.')
 
 
 def _pictures(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
@@ -181,14 +174,8 @@ def _pictures(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
 
 
 def _classes(suite: Suite, views: list[RunView]) -> Section:
-    """Gain of each class, from the first experiment that has the benchmark."""
-    found: dict[str, RunView] = {}
-    for view in sorted(
-        (view for view in views if view.run.row == suite.ablation and view.run.experiment in _CLASS_SOURCES),
-        key=lambda view: (view.state is not State.DONE, _CLASS_SOURCES.index(view.run.experiment)),
-    ):
-        found.setdefault(view.run.benchmark, view)
-    chosen = [found[name] for name in suite.benchmarks if name in found]
+    """Gain of each class. Args: views: the runs of the main table."""
+    chosen = [view for view in views if view.run.row == suite.ablation]
     name = f'{suite.hosts[suite.ablation.host]} {suite.backbones[suite.ablation.backbone]}'
     section = _start('classes', 'Gain of each class', f'which classes {name} gains with TPA', chosen)
     class_gains(section, suite, views)
