@@ -13,7 +13,7 @@ from mmengine.config import Config
 
 from tests.helpers.world import ROOT, environment, make_world, results, run_in_process, write_config
 from tpa_mmseg.core import AnchorRule, Fusion, PrototypeBank
-from tpa_mmseg.engine.config import checked_config, use_checkpoint
+from tpa_mmseg.engine.config import checked_config, parse_options, use_checkpoint
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.evaluation import bank_caveats, unchanged_caveat
 
@@ -76,9 +76,16 @@ def test_images_with_another_suffix_are_named(world, tmp_path, capfd, suffix, li
     assert f"ends in {suffix!r}: 7 images end in '.png', so set test_dataloader.dataset.img_suffix='.png'." in said
 
 
-def test_lambda_may_be_written_as_it_is_called(world):
-    from tpa_mmseg.engine.config import parse_options
+def test_options_of_workers_are_left_out_where_there_are_none(world):
+    options = ['num_workers=0', 'persistent_workers=True', 'prefetch_factor=2', 'timeout=9']
+    options = parse_options([f'test_dataloader.{each}' for each in options])
+    loader = checked_config(world / 'config.py', options=options).test_dataloader
+    assert not {'persistent_workers', 'prefetch_factor', 'timeout'} & loader.keys()
+    options['test_dataloader.num_workers'] = 1
+    assert checked_config(world / 'config.py', options=options).test_dataloader.persistent_workers
 
+
+def test_lambda_may_be_written_as_it_is_called(world):
     cfg = checked_config(world / 'config.py', options=parse_options(['model.fusion.lambda=3']))
     assert cfg.model.fusion.lambda_ == 3
 

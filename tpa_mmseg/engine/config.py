@@ -70,6 +70,10 @@ def checked_config(
     raise_problems([*found, *config_problems(cfg.to_dict())], f'The config {path}')
     if torch.cuda.is_available():
         cfg.test_dataloader.setdefault('pin_memory', True)
+    if not cfg.test_dataloader.get('num_workers'):
+        # MMSegmentation's configs set these for workers of their own; without any, PyTorch refuses them.
+        for key in ('persistent_workers', 'prefetch_factor', 'timeout', 'multiprocessing_context'):
+            cfg.test_dataloader.pop(key, None)
     return cfg
 
 

@@ -19,7 +19,7 @@ from mmseg.models.segmentors import EncoderDecoder
 from ..encoders import Encoder
 from ..errors import TPAError
 from ..hosts import Host
-from ..options import AtLeastOne, Range, options_of_class, problems
+from ..options import AtLeastOne, NotNegative, Range, options_of_class, problems
 from ..options.checking import typed_problems
 from ..options.signature import Option
 
@@ -252,6 +252,16 @@ class TestLoader(torch.utils.data.DataLoader):
         collate_fn: dict | Callable | None = None,
         worker_init_fn: dict | Callable | None = None,
         num_batch_per_epoch: AtLeastOne | None = None,
+        shuffle: Literal[False] | None = None,
+        drop_last: bool = False,
+        pin_memory: bool = False,
+        timeout: NotNegative = 0,
+        prefetch_factor: AtLeastOne | None = None,
+        persistent_workers: bool = False,
+        in_order: bool = True,
+        pin_memory_device: str = '',
+        generator: torch.Generator | None = None,
+        multiprocessing_context: Literal['fork', 'spawn', 'forkserver'] | None = None,
         **kwargs,
     ) -> None:
         super().__init__(dataset, **kwargs)

@@ -14,6 +14,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 from ..errors import TPAError
 from .rules import Choice
+from .stated import OPENMMLAB, STATED
 
 
 @dataclass
@@ -54,8 +55,8 @@ def options_of_class(kind: Callable) -> Options:
             if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD, each.POSITIONAL_ONLY):
                 continue
             option = found.known.setdefault(each.name, Option(default=each.default, module=maker.__module__))
-            hint = hints.get(each.name, inspect.Parameter.empty)
-            if hint is not inspect.Parameter.empty:
+            hint = hints.get(each.name, each.empty)
+            if hint is not each.empty:
                 option.annotations.append(_bound(hint, kind))
         rest = next((each.name for each in parameters if each.kind is each.VAR_KEYWORD), None)
         if rest is None:
@@ -80,9 +81,10 @@ def _makers(kind: Callable) -> list[Callable]:
 
 def _hints(maker: Callable) -> dict[str, Any]:
     try:
-        return typing.get_type_hints(maker, include_extras=True)
+        hints = typing.get_type_hints(maker, include_extras=True)
     except Exception:  # names that only a type checker imports
-        return {}
+        hints = {}
+    return {**hints, **STATED} if maker.__module__.startswith(OPENMMLAB) else hints
 
 
 def _bound(hint: Any, kind: Callable) -> Any:

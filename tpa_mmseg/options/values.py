@@ -55,7 +55,8 @@ def _validator(annotation: Any) -> Callable[[Any], Any] | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
-            return TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True, strict=True)).validate_python
+            rules = ConfigDict(arbitrary_types_allowed=True, strict=True, allow_inf_nan=False)
+            return TypeAdapter(annotation, config=rules).validate_python
     except Exception:  # annotations of other packages are not all well-formed
         return None
 

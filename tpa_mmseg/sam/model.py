@@ -11,7 +11,7 @@ from torch import nn
 
 from ..encoders.timm_models import build_network
 from ..errors import TPAError
-from ..options import one_of, options_of
+from ..options import AtLeastOne, one_of, options_of
 from ..weights.files import local_path
 from ..weights.sources import sam_source
 
@@ -27,17 +27,17 @@ class SAMModel:
         decoder_heads, decoder_mlp, iou_hidden, mask_in_chans: Of the mask decoder.
     """
 
-    embed_dim: int
-    depth: int
-    num_heads: int
+    embed_dim: AtLeastOne
+    depth: AtLeastOne
+    num_heads: AtLeastOne
     global_attn_indexes: tuple[int, ...]
-    window_size: int = 14
-    image_size: int = 1024
-    prompt_dim: int = 256
-    decoder_heads: int = 8
-    decoder_mlp: int = 2048
-    iou_hidden: int = 256
-    mask_in_chans: int = 16
+    window_size: AtLeastOne = 14
+    image_size: AtLeastOne = 1024
+    prompt_dim: AtLeastOne = 256
+    decoder_heads: AtLeastOne = 8
+    decoder_mlp: AtLeastOne = 2048
+    iou_hidden: AtLeastOne = 256
+    mask_in_chans: AtLeastOne = 16
 
     patch = 16
 
