@@ -158,7 +158,8 @@ def test_a_saved_bank_comes_back_as_it_was(tmp_path):
 
 
 SUMS, COUNTS = torch.ones(CLASSES, DIM, dtype=torch.float64), torch.ones(CLASSES, dtype=torch.int64)
-ABOUT = {'images': 2, 'rule': AnchorRule().as_dict(), 'fingerprint': {}, 'pool': ['a.jpg'], 'diagnosis': None}
+ABOUT = {'images': 2, 'rule': AnchorRule().as_dict(), 'fingerprint': {}, 'pool': ['a.jpg']}
+MEASURED = {'kappa_0': 0.3, 'kappa_inf': 0.9, 'rho': 0.8, 'unit': 4.0, 'beta2': 2.0, 'points': 9, 'made_with': {}}
 
 
 @pytest.mark.parametrize(
@@ -186,9 +187,12 @@ ABOUT = {'images': 2, 'rule': AnchorRule().as_dict(), 'fingerprint': {}, 'pool':
         (SUMS, COUNTS, {**ABOUT, 'rule': {'unknown': 1}}),
         (SUMS, COUNTS, {**ABOUT, 'rule': {'k': 'two'}}),
         (SUMS, COUNTS, {**ABOUT, 'rule': {'k': 10**400}}),
-        (SUMS, COUNTS, {**ABOUT, 'diagnosis': []}),
-        (SUMS, COUNTS, {**ABOUT, 'diagnosis': {'beta2': 'much'}}),
-        (SUMS, COUNTS, {key: value for key, value in ABOUT.items() if key != 'diagnosis'}),
+        (SUMS, COUNTS, {**ABOUT, 'fingerprint': {'diagnosis': []}}),
+        (SUMS, COUNTS, {**ABOUT, 'fingerprint': {'diagnosis': {'beta2': 'much'}}}),
+        (SUMS, COUNTS, {**ABOUT, 'fingerprint': {'diagnosis': {**MEASURED, 'beta2': 'much'}}}),
+        (SUMS, COUNTS, {**ABOUT, 'fingerprint': {'diagnosis': {**MEASURED, 'rho': 10**400}}}),
+        (SUMS, COUNTS, {**ABOUT, 'fingerprint': {'diagnosis': {**MEASURED, 'made_with': 3}}}),
+        (SUMS, COUNTS, {**ABOUT, 'fingerprint': {'diagnosis': {**MEASURED, 'made_with': {'eta': 'most'}}}}),
         (SUMS, COUNTS, '[' * 100_000),
     ],
 )

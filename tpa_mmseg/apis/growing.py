@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..console import track
 from ..core import ENCODER, Fusion, PrototypeBank
-from ..core.diagnosis import ConsistencySums, Diagnosis, measured_with
+from ..core.diagnosis import ConsistencySums, Diagnosis
 from ..errors import TPAError
 from .evidence import EvidenceSource
 from .images import ImageSource
@@ -73,7 +73,7 @@ class GrowingBank:
             fusion: Weights of the fusion.
             progress: Whether to show a progress bar.
         """
-        if bank.diagnosis is None or bank.diagnosis.made_with != measured_with(fusion):
+        if not bank.diagnosed_for(fusion):
             bank.diagnosis = self._look_again(bank, fusion, progress)
 
     def _look_again(self, bank: PrototypeBank, fusion: Fusion, progress: bool) -> Diagnosis:

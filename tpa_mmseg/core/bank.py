@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -139,27 +140,28 @@ class PrototypeBank:
         return sums, counts
 
     def _take(self, sums: Tensor, counts: Tensor, half: int) -> Tensor:
-        # New tensors, because those of a bank made in inference mode cannot be changed outside it.
-        self.sums = self.sums + sums.to(self.sums.device)
-        self.counts = self.counts + counts.to(self.counts.device)
+        self._grow({'sums': sums, 'counts': counts}, 1)
         if half == 0:
-            self.half_sums = self.half_sums + sums.to(self.sums.device)
-            self.half_counts = self.half_counts + counts.to(self.counts.device)
-        self.images += 1
-        self.diagnosis = None
+            self._grow({'half_sums': sums, 'half_counts': counts}, 0)
         return counts
+
+    def _grow(self, parts: Mapping[str, Tensor], images: int) -> None:
+        for name, part in parts.items():
+            own = getattr(self, name)
+            # A new tensor, because those of a bank made in inference mode cannot be changed outside it.
+            setattr(self, name, own + part.to(own.device))
+        self.images += images
+        self.diagnosis = None
 
     def merge(self, other: PrototypeBank) -> None:
         """Adds another bank of the same shape, as if its images had been folded in here."""
         if self.sums.shape != other.sums.shape:
             raise ValueError(f'banks of shape {tuple(self.sums.shape)} and {tuple(other.sums.shape)} cannot be merged')
-        self.sums = self.sums + other.sums.to(self.sums.device)
-        self.counts = self.counts + other.counts.to(self.counts.device)
-        self.half_sums = self.half_sums + other.half_sums.to(self.sums.device)
-        self.half_counts = self.half_counts + other.half_counts.to(self.counts.device)
-        self.images += other.images
+        self._grow(other._parts(), other.images)
         self.pool += other.pool
-        self.diagnosis = None
+
+    def _parts(self) -> dict[str, Tensor]:
+        return {name: getattr(self, name) for name in TENSORS}
 
     def prototypes(self) -> Prototypes:
         """The unit vector of every covered class."""
@@ -169,14 +171,17 @@ class PrototypeBank:
 
     def centered_prototypes(self, around_center: bool = True) -> CenteredPrototypes:
         """The directions of the classes around the center of the feature space (or zero), for consistent TPA."""
-        parts = self.sums, self.counts, self.half_sums, self.half_counts
-        return CenteredPrototypes.of(*parts, self.covered, self.rule.k_min, around_center)
+        return CenteredPrototypes.of(self._parts().values(), self.covered, self.rule.k_min, around_center)
+
+    def diagnosed_for(self, fusion: Fusion) -> bool:
+        """Whether the diagnosis is known, and holds for a fusion."""
+        return self.diagnosis is not None and self.diagnosis.made_with == measured_with(fusion)
 
     def second_term(self, fusion: Fusion) -> SecondTerm | None:
         """What consistent TPA adds to the lookup; None if it is off or if the labels follow the image anyway."""
         if not fusion.consistent:
             return None
-        if self.diagnosis is None or self.diagnosis.made_with != measured_with(fusion):
+        if not self.diagnosed_for(fusion):
             raise TPAError(
                 'Consistent TPA needs to look at the pool again after the bank was built, with the same fusion: build '
                 'the bank with this config, without merging or extending it later.'
@@ -188,10 +193,9 @@ class PrototypeBank:
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the bank as safetensors; the file is either complete or not there."""
-        about = {'images': self.images, 'rule': self.rule.as_dict(), 'fingerprint': self.fingerprint, 'pool': self.pool}
-        about['diagnosis'] = None if self.diagnosis is None else self.diagnosis.as_dict()
-        parts = {name: getattr(self, name) for name in TENSORS}
-        write_bank(path, parts, about)
+        fingerprint = {**self.fingerprint, 'diagnosis': None if self.diagnosis is None else vars(self.diagnosis)}
+        about = {'images': self.images, 'rule': self.rule.as_dict(), 'fingerprint': fingerprint, 'pool': self.pool}
+        write_bank(path, self._parts(), about)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> PrototypeBank:
@@ -200,7 +204,8 @@ class PrototypeBank:
         try:
             num_classes, dim = parts['sums'].shape
             bank = cls(num_classes, dim, AnchorRule(**about['rule']))
-            bank.diagnosis = None if about['diagnosis'] is None else Diagnosis(**about['diagnosis'])
+            found = about['fingerprint'].pop('diagnosis', None)
+            bank.diagnosis = None if found is None else Diagnosis(**found)
         except (TypeError, ValueError, OverflowError) as error:
             raise TPAError(f'The bank {path} is damaged ({error}): delete it and build it again.') from error
         vars(bank).update(parts)

@@ -45,9 +45,7 @@ def read_bank(path: str | os.PathLike) -> tuple[dict[str, Tensor], dict]:
         with safe_open(path, framework='pt') as file:
             metadata = file.metadata() or {}
             if _KEY not in metadata:
-                raise TPAError(
-                    f'{path} is a safetensors file but not a prototype bank of this version: give the file of a bank.'
-                )
+                raise TPAError(f'{path} is not a prototype bank of this version: give the file of a bank.')
             parts = {name: file.get_tensor(name) for name in TENSORS}
         about = parse_json(metadata[_KEY])
         _check(parts, about)
@@ -71,8 +69,6 @@ def _check(parts: Mapping[str, Tensor], about: dict) -> None:
     for key, kind in _ABOUT.items():
         if type(about.get(key)) is not kind:
             raise ValueError(f'{key} is not of type {kind.__name__}')
-    if 'diagnosis' not in about or not isinstance(about['diagnosis'], (dict, type(None))):
-        raise ValueError('its diagnosis is not one')
     if about['images'] < 0 or not all(isinstance(name, str) for name in about['pool']):
         raise ValueError('images or their names are not those of a pool')
 

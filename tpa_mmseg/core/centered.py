@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import torch
@@ -73,26 +74,16 @@ class CenteredPrototypes:
     classes: tuple[int, ...]
 
     @classmethod
-    def of(
-        cls,
-        sums: Tensor,
-        counts: Tensor,
-        half_sums: Tensor,
-        half_counts: Tensor,
-        covered: Tensor,
-        k_min: int,
-        around_center: bool = True,
-    ) -> CenteredPrototypes:
+    def of(cls, parts: Iterable[Tensor], covered: Tensor, k_min: int, around_center: bool = True) -> CenteredPrototypes:
         """From a bank and one half of it.
 
         Args:
-            sums: (C, D) float64 sums of anchor features.
-            counts: (C,) int64 numbers of anchors.
-            half_sums, half_counts: The same of one half of the images.
+            parts: (C, D) float64 sums of anchor features, (C,) int64 numbers of anchors, and both of one half.
             covered: (C,) bool.
             k_min: Fewer anchors in a half say nothing about a class.
             around_center: False looks up around zero.
         """
+        sums, counts, half_sums, half_counts = parts
         means = _means(sums, counts)
         weights = counts.double().sqrt() * covered
         center = (weights @ means) / weights.sum().clamp(min=1) * around_center

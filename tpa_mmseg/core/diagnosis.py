@@ -55,8 +55,7 @@ class ConsistencySums:
     def __init__(self, prototypes: Prototypes, centered: CenteredPrototypes, fusion: Fusion) -> None:
         self.prototypes, self.centered, self.fusion = prototypes, centered, fusion
         self.constants = fusion.consistency
-        size = 3 + 2 * (len(WEIGHTS) + 1)
-        self.values = torch.zeros(size, dtype=torch.float64, device=centered.vectors.device)
+        self.values = torch.zeros(3 + 2 * (len(WEIGHTS) + 1), dtype=torch.float64, device=centered.vectors.device)
 
     def add(self, evidence: Evidence, encoder: str) -> None:
         """Add one image of the pool, on its patch grid."""
@@ -74,19 +73,14 @@ class ConsistencySums:
         pixels = evidence.scores.size[0] * evidence.scores.size[1]
         opened = self.centered.covered & open_classes(evidence.class_counts(), pixels, self.constants.gate)
         second = gated(second, self.centered.covered, opened)
-        fused = log + self.fusion.beta * self._first(phi)
+        vectors = self.prototypes.centered() if self.fusion.center else self.prototypes.vectors
+        fused = log + self.fusion.beta * (vectors.float() @ F.normalize(phi, dim=0))
         fields = [(fused + weight * second).argmax(0) for weight in WEIGHTS]
         fields.append(second.masked_fill(~opened[:, None], float('-inf')).argmax(0))
         agreement = [self._agreement(field, near, valid, known) for field in fields]
         chance = [_chance(field, known, len(log)) for field in fields]
         spreads = [part.std(0)[known].sum() for part in (log, second)]
-        parts = [known.sum(), *spreads, *agreement, *chance]
-        self.values += torch.stack([part.double() for part in parts])
-
-    def _first(self, phi: Tensor) -> Tensor:
-        """(C, n) the paper's lookup at patches."""
-        vectors = self.prototypes.centered() if self.fusion.center else self.prototypes.vectors
-        return vectors.to(phi.device, torch.float32) @ F.normalize(phi, dim=0)
+        self.values += torch.stack([part.double() for part in (known.sum(), *spreads, *agreement, *chance)])
 
     def _neighbors(self, phi: Tensor, grid: tuple[int, int], known: Tensor) -> tuple[Tensor, Tensor]:
         """(n, k) the most similar points of each point that are far enough away, and whether there is such a point."""
@@ -110,8 +104,21 @@ class ConsistencySums:
 
     def diagnosis(self) -> Diagnosis:
         """What follows from the sums of the whole pool."""
-        made_with = measured_with(self.fusion)
-        return _diagnose(self.values.cpu(), self.centered.reproducibility, self.constants, made_with)
+        rho, made_with = self.centered.reproducibility, measured_with(self.fusion)
+        points, spread_log, spread_second = self.values[:3].tolist()
+        if points == 0:
+            return Diagnosis(0.0, 0.0, rho, 0.0, 0.0, 0, made_with)
+        agreement, chance = self.values[3:].view(2, -1)
+        kappa = ((agreement - chance) / (points - chance)).nan_to_num(0.0).tolist()
+        unit = spread_log / spread_second if spread_second > 0 else 0.0
+        most = self.constants.most * unit
+        highest = max(kappa[-1], *(value for weight, value in zip(WEIGHTS, kappa, strict=False) if weight <= most))
+        beta2 = _first_weight(kappa[:-1], self.constants.eta * highest, most)
+        if self.constants.cap:
+            beta2 = min(beta2, most * rho**2)
+        if self.constants.beta2 is not None:
+            beta2 = self.constants.beta2
+        return Diagnosis(kappa[0], highest, rho, unit, beta2, int(points), made_with)
 
 
 def measured_with(fusion: Fusion) -> dict:
@@ -121,10 +128,9 @@ def measured_with(fusion: Fusion) -> dict:
 
 def _chance(field: Tensor, known: Tensor, num_classes: int) -> Tensor:
     """Agreement that labels drawn by their shares in the image would have."""
-    points = known.sum()
     count = torch.zeros(num_classes, dtype=torch.float64, device=field.device)
     count.index_add_(0, field, known.double())
-    return count.square().sum() / points.clamp(min=1)
+    return count.square().sum() / known.sum().clamp(min=1)
 
 
 @dataclass(frozen=True)
@@ -151,13 +157,10 @@ class Diagnosis:
 
     def __post_init__(self) -> None:
         # It may come from a file.
-        for name, value in vars(self).items():
-            known = isinstance(value, dict) if name == 'made_with' else _is_number(value)
-            if not known or (name == 'made_with' and not all(map(_is_setting, value.values()))):
-                raise ValueError(f'{name} of the diagnosis is {value!r}')
-
-    def as_dict(self) -> dict:
-        return asdict(self)
+        numbers = [value for name, value in vars(self).items() if name != 'made_with']
+        numbers += [value for value in dict(self.made_with).values() if value is not None]
+        if not all(isinstance(value, (int, float)) and math.isfinite(value) for value in numbers):
+            raise ValueError('the diagnosis has other values than numbers')
 
     @property
     def share(self) -> float:
@@ -174,30 +177,6 @@ class Diagnosis:
         if self.rho**2 < _TOO_LITTLE:
             return f'{told}, but halves of the pool disagree: a larger pool may help.'
         return f'{told}: a larger weight may help; see "Consistent TPA" in docs/method.md.'
-
-
-def _is_setting(value: object) -> bool:
-    return value is None or _is_number(value)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and math.isfinite(value)
-
-
-def _diagnose(values: Tensor, rho: float, constants: Consistency, made_with: dict) -> Diagnosis:
-    points, spread_log, spread_second = values[:3].tolist()
-    agreement, chance = values[3:].view(2, -1)
-    kappa = ((agreement - chance) / (points - chance)).nan_to_num(0.0).tolist()
-    if points == 0:
-        return Diagnosis(0.0, 0.0, rho, 0.0, 0.0, 0, made_with)
-    unit = spread_log / spread_second if spread_second > 0 else 0.0
-    within = [value for weight, value in zip(WEIGHTS, kappa, strict=False) if weight <= constants.most * unit]
-    highest = max(*within, kappa[-1])
-    needed = _first_weight(kappa[:-1], constants.eta * highest, constants.most * unit)
-    beta2 = min(needed, constants.most * rho**2 * unit) if constants.cap else needed
-    if constants.beta2 is not None:
-        beta2 = constants.beta2
-    return Diagnosis(kappa[0], highest, rho, unit, beta2, int(points), made_with)
 
 
 def _first_weight(kappa: list[float], target: float, most: float) -> float:

@@ -109,17 +109,16 @@ def diagnose(
         wanted: Key -> a whole bank, and what it is used with.
         workers, batch_size: As for :func:`build_banks`.
     """
-    device = model.device
     sums = {}
     for key, (bank, fusion) in wanted.items():
-        centered = bank.centered_prototypes(fusion.consistency.center).to(device)
-        sums[key] = ConsistencySums(bank.prototypes().to(device), centered, fusion)
-    encoders = {bank.encoder for bank, _ in wanted.values()}
+        centered = bank.centered_prototypes(fusion.consistency.center).to(model.device)
+        sums[key] = ConsistencySums(bank.prototypes().to(model.device), centered, fusion)
 
     def add(name: str, evidence: Evidence) -> None:
         for key, (bank, _) in wanted.items():
             sums[key].add(evidence, bank.encoder)
 
+    encoders = {bank.encoder for bank, _ in wanted.values()}
     _visit(model, pool, encoders, add, 'Looking at the pool again', workers, batch_size)
     for each in sums.values():
         dist.all_reduce(each.values)

@@ -10,7 +10,6 @@ from mmengine.logging import print_log
 from mmengine.runner import Runner
 from mmseg.registry import HOOKS
 
-from ..core.diagnosis import measured_with
 from ..datasets import PoolOptions, build_pool
 from ..evaluation import describe_bank
 from ..segmentors import TPASegmentor
@@ -61,7 +60,7 @@ class PrototypeBankHook(Hook):
         loader, independent = runner.cfg.test_dataloader, model.host.images_are_independent
         how = loader.get('num_workers', 0), loader.get('batch_size') or 1
         bank = build_bank(model, pool, *how) if found is None else found
-        known = bank.diagnosis is not None and bank.diagnosis.made_with == measured_with(model.fusion)
+        known = bank.diagnosed_for(model.fusion)
         # Hosts that adapt to a batch would have to do so again.
         wanted = model.fusion.consistent or (self.diagnose and independent)
         if not known and wanted:

@@ -52,7 +52,7 @@ def with_bank(report: dict, bank: PrototypeBank | None, file: Path | None = None
         'classes_covered': sum(coverage.covered),
         'num_classes': len(coverage.covered),
         'anchors': sum(coverage.anchors),
-        'diagnosis': None if bank.diagnosis is None else bank.diagnosis.as_dict(),
+        'diagnosis': None if bank.diagnosis is None else vars(bank.diagnosis),
     }
     return {**report, 'per_class': per_class, 'bank': summary}
 
