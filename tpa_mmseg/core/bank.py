@@ -181,7 +181,7 @@ class PrototypeBank:
         """What consistent TPA adds to the lookup; None if it is off or if the labels follow the image anyway."""
         if not fusion.consistent:
             return None
-        if not self.diagnosed_for(fusion):
+        if self.diagnosis is None or not self.diagnosed_for(fusion):
             raise TPAError(
                 'Consistent TPA needs to look at the pool again after the bank was built, with the same fusion: build '
                 'the bank with this config, without merging or extending it later.'
