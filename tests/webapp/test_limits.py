@@ -90,27 +90,21 @@ def test_names_are_for_showing_only(name: str, shown: str) -> None:
 
 
 def test_classes_are_read_by_the_grammar_of_the_project() -> None:
-    names = read_classes('cat, dog\n\n tv; television ;\r\nwand\n;', False, Limits())
+    names = read_classes('cat, dog\n\n tv; television ;\r\nwand\n;', Limits())
     assert str(names) == '4 classes: cat / dog / tv (= television) / wand'
 
 
 @pytest.mark.parametrize(
-    ('text', 'background', 'says'),
+    ('text', 'says'),
     (
-        ('', True, 'No classes'),
-        (' ; \n,', True, 'No classes'),
-        ('cat', False, 'Only one class'),
-        ('cat; dog', False, 'Only one class'),
-        ('a\nb\nc\nd', False, 'Too many names'),
-        ('a, b, c, d', False, 'Too many names'),
-        ('a; b; c; d', True, 'Too many names'),
-        ('a' * 50 + '\nb', False, 'Too many names'),
+        ('', 'No classes'),
+        (' ; \n,', 'No classes'),
+        ('a\nb\nc\nd', 'Too many names'),
+        ('a, b, c, d', 'Too many names'),
+        ('a; b; c; d', 'Too many names'),
+        ('a' * 50 + '\nb', 'Too many names'),
     ),
 )
-def test_classes_are_refused_in_a_sentence(text: str, background: bool, says: str) -> None:
+def test_classes_are_refused_in_a_sentence(text: str, says: str) -> None:
     with pytest.raises(TPAError, match=says):
-        read_classes(text, background, Limits(names=3, characters=40))
-
-
-def test_one_class_before_a_background_is_enough() -> None:
-    assert read_classes('cat', True, Limits()).titles == ['cat']
+        read_classes(text, Limits(names=3, characters=40))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import threading
 import time
+import zipfile
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -70,7 +70,7 @@ def visitor(browser, server: str, request: pytest.FixtureRequest):  # noqa: F811
 
 
 def choose(page, example: str) -> None:
-    page.get_by_role('button', name=example).click()
+    page.get_by_role('button', name=example, exact=True).click()
     page.wait_for_selector('#table table')
 
 
@@ -80,6 +80,16 @@ def pixels(page, place: str, number: int = 0) -> np.ndarray:
     found = page.request.get(url)
     assert found.ok
     return np.asarray(Image.open(io.BytesIO(found.body())).convert('RGB'), int)
+
+
+def saved(page, folder: Path) -> Path:
+    """What the page offers for download: a zip with everything but the bank."""
+    page.get_by_role('button', name='Download labels').click()
+    page.wait_for_selector('#files a')
+    with page.expect_download() as found:
+        page.locator('#files a').first.click()
+    found.value.save_as(folder / 'all.zip')
+    return folder / 'all.zip'
 
 
 def wait_for_change(page, before: str) -> str:
@@ -92,7 +102,7 @@ def test_from_a_click_on_an_example_to_changed_labels_and_files(visitor, tmp_pat
     assert visitor.locator('#model').inner_text().startswith('Miniature models')
     assert '14 classes: grass / water' in visitor.locator('#model').inner_text()
     before = visitor.locator('#summary p').inner_text()
-    assert 'The bank of 3 images' in before
+    assert 'Bank of 3 images' in before
     host, tpa = pixels(visitor, 'pair', 0), pixels(visitor, 'pair', 1)
     assert host.shape == tpa.shape and (host != tpa).any()
 
@@ -102,13 +112,10 @@ def test_from_a_click_on_an_example_to_changed_labels_and_files(visitor, tmp_pat
     visitor.wait_for_timeout(500)
     assert np.abs(pixels(visitor, 'pair', 0) - pixels(visitor, 'pair', 1)).max() == 0
 
-    with visitor.expect_download() as labels:
-        visitor.locator('#files a').first.click()
-    labels.value.save_as(tmp_path / 'labels.png')
-    assert Image.open(tmp_path / 'labels.png').mode == 'P'
-    visitor.get_by_role('button', name='Save all images').click()
-    visitor.wait_for_selector('#all a')
-    assert visitor.locator('#all').inner_text().count('.zip') == 1
+    with zipfile.ZipFile(saved(visitor, tmp_path)) as content:
+        with content.open('labels/00000.png') as labels:
+            assert Image.open(labels).mode == 'P'
+        assert 'overlays/00000.png' in content.namelist()
 
 
 def test_sliders_and_other_images_run_no_network(visitor, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +142,7 @@ def test_uploads_are_segmented_broken_ones_are_named_and_names_are_text(visitor,
     visitor.get_by_label('Classes').fill('grass; lawn\nwater, flower')
     visitor.get_by_role('button', name='Segment', exact=True).click()
     visitor.wait_for_selector('text=broken.png cannot be read')
-    visitor.wait_for_selector('text=The bank of 1 images')
+    visitor.wait_for_selector('text=Bank of 1 images')
     assert '3 classes: grass (= lawn) / water / flower' in visitor.locator('#model').inner_text()
 
     visitor.get_by_label('Classes').fill(f'grass, {_EVIL}')
@@ -180,15 +187,22 @@ PHONE = {'viewport': {'width': 360, 'height': 740}, 'is_mobile': True, 'has_touc
 
 @pytest.mark.parametrize('visitor', [PHONE], indirect=True)
 def test_on_a_phone_nothing_is_wider_than_the_screen(visitor) -> None:
-    choose(visitor, 'With a background')
+    choose(visitor, 'Background')
     assert visitor.evaluate('document.documentElement.scrollWidth') <= 360
 
 
 def test_documents_of_the_page_have_no_path_of_this_machine(visitor, tmp_path: Path) -> None:
-    choose(visitor, 'In other words')
-    with visitor.expect_download() as areas:
-        visitor.locator('#files a').last.click()
-    areas.value.save_as(tmp_path / 'areas.json')
-    content = json.loads((tmp_path / 'areas.json').read_text(encoding='utf-8'))
-    assert content['image'] == '00096.png' and len(content['areas']) == 14
-    assert os.sep not in content['image']
+    choose(visitor, 'Other words')
+    with zipfile.ZipFile(saved(visitor, tmp_path)) as archive:
+        content = json.loads(archive.read('areas.json'))
+    names = [image['image'] for image in content['images']]
+    assert names == ['00096.png', '00097.png'] and len(content['classes']) == 14
+    assert str(Path.cwd()) not in json.dumps(content) and str(Path.home()) not in json.dumps(content)
+
+
+def test_consistent_tpa_is_a_switch_that_says_whether_labels_follow_the_image(visitor) -> None:
+    choose(visitor, 'Painted scenes')
+    before = visitor.locator('#summary p').inner_text()
+    assert 'follow the image' not in before
+    visitor.locator('#consistent input').check()
+    assert 'follow the image' in wait_for_change(visitor, before)

@@ -67,7 +67,7 @@ def test_sliders_change_the_labels_and_no_network_runs(visit: Visit, runs: list)
 
 def test_alpha_one_is_the_host_alone(visit: Visit) -> None:
     result, segmenter = visit.view(1.0, 5.0, 2.0)
-    assert result.changed_fraction == 0 and summary(result).startswith('TPA changed 0.0 %')
+    assert result.changed_fraction == 0 and 'TPA changed 0.0 %' in summary(result, segmenter.bank)
     changed, _ = pictures(result, segmenter.anchors(result.image, 2.0))
     pixels = np.asarray(changed, int)
     assert np.ptp(pixels, axis=2).max() == 0  # gray everywhere
@@ -123,7 +123,7 @@ def test_there_is_a_limit_on_visitors_and_who_leaves_makes_room() -> None:
 
 def test_who_does_nothing_for_long_is_forgotten() -> None:
     visits = Visits(Limits(visitors=1, minutes=0))
-    folder = Path(visits.find('a').file('labels.png')).parent
+    folder = Path(visits.find('a').folder.name)
     assert folder.stat().st_mode & 0o077 == 0
     visits.find('b')
     gc.collect()
@@ -149,6 +149,12 @@ def test_all_images_and_the_bank_are_saved(visit: Visit, tmp_path: Path) -> None
     assert PrototypeBank.load(bank).rule.k == 3.0
     model = Segmenter(list(CLASSES), 'sclip', MINIATURE, bank=bank, progress=False)
     assert np.array_equal(model.segment(SCENES[0]).labels, labels)
+
+
+def test_one_class_needs_a_background(visits: Visits) -> None:
+    with pytest.raises(TPAError, match=r"One class \('star'\) is not enough"):
+        run(visits.find('seventh'), Form('star', backbone=MINIATURE))
+    assert run(visits.find('seventh'), Form('star', True, backbone=MINIATURE)).classes == ('background', 'star')
 
 
 def test_words_that_name_a_file_are_words(tmp_path: Path) -> None:

@@ -63,21 +63,14 @@ def shown_name(name: str) -> str:
     return ''.join(character for character in last if character.isprintable()).strip()[:_NAME] or 'image'
 
 
-def read_classes(text: str, background: bool, limits: Limits) -> ClassNames:
+def read_classes(text: str, limits: Limits) -> ClassNames:
     """Read the classes of a form. What looks like the name of a file is a class name here.
 
     Args:
         text: The text, in the grammar of :mod:`tpa_mmseg.clip.names`.
-        background: Whether a background is added.
         limits: The limits.
     """
-    entries = [entry for entry in split_classes(text) if entry.strip(' \t\r;')]
-    if not entries:
-        raise TPAError('No classes. Enter some, separated by commas or new lines.')
-    names = ClassNames.read(entries)
+    names = ClassNames.read([entry for entry in split_classes(text) if entry.strip(' \t\r;')])
     if len(text) > limits.characters or len(names.queries) > limits.names:
         raise TPAError(f'Too many names. The limit is {limits.names} names with {limits.characters} characters in all.')
-    if len(names.names) == 1 and not background:
-        only = f'Only one class was given: {names.titles[0][:_NAME]!r}, so every pixel belongs to it.'
-        raise TPAError(f'{only} Add a background, or further classes separated by commas.')
     return names

@@ -7,7 +7,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from .. import catalog
@@ -77,7 +76,7 @@ class Visits:
         # The API also accepts a config as a host, and a config is a program.
         if form.host not in host_names() or form.backbone not in BACKBONES:
             raise TPAError(f'Unknown host {form.host!r} or backbone {form.backbone!r}. Choose from those on the page.')
-        names, model = read_classes(form.classes, form.background, self.limits).names, (form.host, form.backbone)
+        names, model = read_classes(form.classes, self.limits).names, (form.host, form.backbone)
         options = {'background': form.background, 'device': self._device, 'cache_bytes': _EVIDENCE, 'progress': False}
         # Taken out and put in again: the last one is the latest.
         self._models[model] = first = self._models.pop(model, None) or Segmenter(names, *model, **options)
@@ -95,12 +94,13 @@ class Visit:
     Attributes:
         shown: The images that were segmented.
         index: The one in view.
+        folder: Temporary folder of the files to download, only for this user of the machine.
     """
 
     def __init__(self, visits: Visits) -> None:
         self.shown: Sequence[ImageSource] = ()
         self.index, self.used = 0, 0.0
-        self._visits, self._lock, self._folder = visits, threading.Lock(), tempfile.TemporaryDirectory()
+        self._visits, self._lock, self.folder = visits, threading.Lock(), tempfile.TemporaryDirectory()
         self._loaded: tuple[Form, Segmenter] | None = None
 
     def segment(
@@ -140,15 +140,11 @@ class Visit:
 
     def save(self, *settings: float) -> list[str]:
         """Write labels, overlays, comparisons and areas of all images into a zip, and the bank. Args: as for view."""
-        with self._lock, tempfile.TemporaryDirectory() as folder:
-            segmenter, bank = self._segmenter(), self.file('bank.safetensors')
-            segmenter.segment(self.shown, *settings).save(folder)
+        with self._lock, tempfile.TemporaryDirectory() as content:
+            segmenter, bank = self._segmenter(), f'{self.folder.name}/bank.safetensors'
+            segmenter.segment(self.shown, *settings).save(content)
             segmenter.save_bank(bank, settings[2])
-            return [shutil.make_archive(self.file('segmentations'), 'zip', folder), bank]
-
-    def file(self, name: str) -> str:
-        """Return the path of a file to download."""
-        return str(Path(self._folder.name, name))
+            return [shutil.make_archive(f'{self.folder.name}/segmentations', 'zip', content), bank]
 
     def _segmenter(self) -> Segmenter:
         if not self.shown:

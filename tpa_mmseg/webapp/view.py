@@ -10,6 +10,8 @@ from PIL import Image
 from ..apis import Segmentation
 from ..apis.images import ImageSource
 from ..apis.render import class_counts
+from ..core import PrototypeBank
+from ..evaluation import describe_bank
 from ..visualization import class_palette, draw_anchors, panel_size
 
 _COLUMNS = ('Class', 'Host, %', 'TPA, %', 'Change', 'Anchors here', 'in the bank', 'Prototype')
@@ -36,11 +38,10 @@ def thumbnail(image: ImageSource) -> Image.Image:
     return image.resized((_THUMBNAIL, max(1, round(width * _THUMBNAIL / height))))
 
 
-def summary(result: Segmentation) -> str:
-    """Describe what TPA did, and the bank, in two sentences."""
-    covered, anchors = (sum(getattr(known, name) for known in result.coverage) for name in ('covered', 'anchors'))
-    bank = f'The bank of {result.settings.bank_images} images covers {covered} of {len(result.classes)} classes'
-    return f'TPA changed {100 * result.changed_fraction:.1f} % of the pixels. {bank} with {anchors:,} anchors.'
+def summary(result: Segmentation, bank: PrototypeBank) -> str:
+    """Describe what TPA did, and its bank, as HTML."""
+    changed = f'TPA changed {100 * result.changed_fraction:.1f} % of the pixels.'
+    return f'<p>{changed} {escape(describe_bank(bank, result.classes))}</p>'
 
 
 def class_table(result: Segmentation, anchors: np.ndarray) -> str:
@@ -56,7 +57,8 @@ def class_table(result: Segmentation, anchors: np.ndarray) -> str:
         if area.pixels or area.host_pixels or known.anchors:
             swatch = f'<i style="background: rgb{tuple(map(int, color))}"></i>{escape(area.name)}'
             shares = (f'{100 * share:.1f}' for share in (area.host_share, area.share))
-            change = f'{100 * (area.share - area.host_share):+.1f}' if area.pixels != area.host_pixels else ''
+            change = f'{100 * (area.share - area.host_share):+.1f}'
+            change = '' if float(change) == 0 else change
             lines.append(_row((swatch, *shares, change, f'{count:,}', f'{known.anchors:,}', '–✓'[known.covered])))
     return f'<div class="classes"><table>{"".join(lines)}</table></div>'
 
