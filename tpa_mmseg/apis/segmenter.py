@@ -21,7 +21,7 @@ from ..clip.names import Classes
 from ..console import track
 from ..core import ENCODER, Adapter, EvidenceCache, Fusion, PrototypeBank, anchor_map, decide
 from ..core.bank_file import check_fingerprint
-from ..core.diagnosis import ConsistencySums, Diagnosis
+from ..core.diagnosis import ConsistencySums, Diagnosis, measured_with
 from ..datasets.pool import DEFAULT_SIZE, PoolOptions
 from ..errors import TPAError
 from ..evaluation import bank_caveats, describe_bank
@@ -222,7 +222,7 @@ class Segmenter:
         if self._bank is None:
             return _Setting()
         bank = self.bank_with(k)
-        if fusion.consistent and not bank.diagnosed_for(fusion):
+        if fusion.consistent and (bank.diagnosis is None or bank.diagnosis.made_with != measured_with(fusion)):
             bank.diagnosis = self._diagnose(bank, fusion)
         found = bank.coverage()
         return _Setting(
