@@ -93,6 +93,20 @@ def test_host_alone_has_no_bank_and_no_difference(config: Path, folder: Path, tm
     assert entry['changed'] == 0 and 'bank_images' not in entry
 
 
+def test_consistent_tpa_is_chosen_on_the_command_line(
+    config: Path, folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture
+) -> None:
+    common = [folder / '0.png', '--classes', 'cat, dog', '--host', config, '--pool', folder]
+    for name, options in (('paper', []), ('ours', ['--consistent'])):
+        torch.manual_seed(0)  # the weights are random
+        run_in_process('segment', *common, '--out', tmp_path / name, '--save-bank', tmp_path / f'{name}.bank', *options)
+    assert ' follow the image' in capfd.readouterr().out
+    paper, ours = (PrototypeBank.load(tmp_path / f'{name}.bank') for name in ('paper', 'ours'))
+    assert paper.diagnosis is None and torch.equal(ours.sums, paper.sums)
+    same = areas(tmp_path / 'ours')['images'] == areas(tmp_path / 'paper')['images']
+    assert same or ours.diagnosis.beta2 > 0
+
+
 def bank_images(out: Path) -> list[int]:
     """Size of the bank at each frame of a video."""
     lines = (out / 'areas/clip.jsonl').read_text(encoding='utf-8').splitlines()

@@ -194,6 +194,7 @@ def test_dry_run_shows_bank_and_labels_and_writes_nothing(
     (
         ('segment', ['x', '--out', 'y', '--launcher', 'slurm'], '--launcher slurm needs --shards'),
         ('segment', ['x', '--out', 'y', '--shards', '2', '--save-bank', 'z'], 'the bank is in the output folder'),
+        ('segment', ['x', '--out', 'y', '--shards', '2', '--consistent'], '--consistent cannot be used with --shards'),
         ('build_bank', ['x', '--out', 'y', '--launcher', 'ray'], '--launcher ray needs --shards'),
         ('build_bank', ['x', '--out', 'y', '--launcher', 'mpi', '--shards', '2'], 'mpi cannot be used with --shards'),
         ('build_bank', ['x', '--out', 'y', '--shards', '2'], '--shards needs --pool'),

@@ -102,6 +102,11 @@ def test_images_of_different_sizes_in_one_batch(cfg, images, pool):
     assert torch.equal(run(model, [cropped])[0].pred_sem_seg.data, together[1].pred_sem_seg.data)
 
 
+def test_consistent_tpa_is_refused_where_an_image_is_its_own_pool(cfg):
+    with pytest.raises(TPAError, match='model.fusion.consistent needs a pool'):
+        model_of(cfg, bank_scope='image', fusion=dict(consistent=True))
+
+
 def test_per_image_prototypes_need_no_pool(cfg, images):
     model = model_of(cfg, bank_scope='image')
     data = model.data_preprocessor(pseudo_collate(copy.deepcopy(images[:1])))
