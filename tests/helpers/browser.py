@@ -6,9 +6,11 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 CHROMIUM = shutil.which('chromium')
+# A busy machine takes its time to draw.
+expect.set_options(timeout=60_000)
 
 
 @pytest.fixture(scope='module')
