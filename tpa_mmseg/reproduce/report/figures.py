@@ -1,16 +1,20 @@
-"""Figures by Altair: interactive on the page, and as SVG, PNG and PDF for a paper."""
+"""Figures by Altair, as ``figures.yaml`` has them: interactive on the page, and as SVG, PNG and PDF for a paper."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import altair as alt
 import pandas as pd
+import yaml
 
-#: One color for each benchmark or backbone, in the order of the tables.
-BENCHMARKS, BACKBONES = (alt.Color(f'{name}:N', title=None, sort=None) for name in ('benchmark', 'backbone'))
-_FORMATS = {'gain': '+.2f', 'host_iou': '.1f', 'tpa_iou': '.1f', 'share': '.0f', 'support': ',.0f', 'median': '.3g'}
-_TITLES = {'host_iou': 'Host IoU', 'tpa_iou': 'TPA IoU', 'at_least': 'At least', 'source': 'Seen by'}
+_KNOWN = yaml.safe_load(Path(__file__).with_suffix('.yaml').read_text(encoding='utf-8'))
+_ZERO = {
+    'data': {'values': [{'zero': 0.0}]},
+    'mark': {'type': 'rule', 'strokeDash': [2, 3]},
+    'encoding': {'y': {'field': 'zero', 'type': 'quantitative'}},
+}
 
 
 @dataclass(frozen=True)
@@ -29,34 +33,23 @@ class Figure:
         return {**spec, 'width': 'container', 'autosize': {'type': 'fit-x', 'contains': 'padding'}}
 
 
-def hover(*names: str) -> list[alt.Tooltip]:
-    return [
-        alt.Tooltip(name, title=_TITLES.get(name, name.replace('_', ' ').capitalize()), format=_FORMATS.get(name, ''))
-        for name in names
-    ]
+def draw(name: str, kind: str, frame: pd.DataFrame, of: str = '', **channels: dict) -> Figure:
+    """Returns a figure, all of them in the same size.
 
-
-def axes(x: str, title: str, y: str, y_title: str, log: bool = False) -> dict:
-    """Axes that leave room for marks at their ends; powers alone on a logarithmic one."""
-    scale = alt.Scale(type='log', nice=False, padding=14) if log else alt.Scale(zero=False, nice=False, padding=14)
-    axis = alt.Axis(grid=False, format='~s', tickCount=5) if log else alt.Axis(tickCount=6)
-    return {
-        'x': alt.X(f'{x}:Q', title=title, scale=scale, axis=axis),
-        'y': alt.Y(f'{y}:Q', title=y_title, scale=alt.Scale(zero=True, nice=False, padding=12)),
-    }
-
-
-def layered(*layers: alt.Chart, zero: bool = False) -> alt.Chart:
-    """Layers in the size of all figures, over a line at zero."""
-    line = alt.Chart(pd.DataFrame({'zero': [0.0]})).mark_rule(strokeDash=[2, 3]).encode(y='zero:Q')
-    return alt.layer(*([line] if zero else []), *layers).properties(width=420, height=260)
-
-
-def dashed(column: str, solid: str, broken: str) -> alt.StrokeDash:
-    """Solid lines for one value of a column, broken ones for another."""
-    scale = alt.Scale(domain=[solid, broken], range=[[1, 0], [5, 4]])
-    legend = alt.Legend(symbolType='stroke', symbolStrokeColor='#8a94a3', symbolStrokeWidth=2, symbolSize=250)
-    return alt.StrokeDash(f'{column}:N', title=None, scale=scale, legend=legend)
+    Args:
+        name: Name of its files.
+        kind: Its name in ``figures.yaml``.
+        frame: Its data.
+        of: What it is of, for the caption.
+        channels: What differs from there, such as the title of an axis.
+    """
+    known = _KNOWN['figures'][kind]
+    encoding = {name: {**channel, **channels.get(name, {})} for name, channel in known['encoding'].items()}
+    encoding['tooltip'] = [{'field': name, **_KNOWN['tooltips'][name]} for name in known['tooltip']]
+    layers = [{'encoding': encoding, 'layer': known['layer']}]
+    chart = alt.LayerChart.from_dict({'layer': [_ZERO, *layers] if known.get('zero') else layers})
+    chart.data = frame
+    return Figure(name, known['caption'].format(of=of), chart.properties(width=420, height=260))
 
 
 def slug(name: str) -> str:

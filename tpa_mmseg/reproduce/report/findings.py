@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-import altair as alt
 import pandas as pd
 
 from ...datasets.pool import DEFAULT_SIZE
 from .. import frames
 from ..folders import RunView, State
 from ..suite import Suite
-from .figures import BACKBONES, BENCHMARKS, axes, dashed, hover, slug
+from .figures import slug
 from .section import Section
 
 #: Experiment -> its runs.
@@ -22,9 +21,6 @@ _RARE = 50
 _REACHED = {'share-0.1': '10 %', 'full': f'{DEFAULT_SIZE} images', 'share-1': 'all images'}
 # More names than this do not fit below a figure.
 _NAMES = 40
-_GAIN, _CHANGE = 'Gain in mIoU', 'Change of IoU'
-_COLOR = alt.condition('datum.gain >= 0', alt.value('#2a9d62'), alt.value('#d1495b'))
-_PLACES = alt.Scale(domain=['in the pool', 'not in the pool'], range=['#2a9d62', '#d1495b'])
 
 
 def gains(section: Section, cells: pd.DataFrame) -> None:
@@ -36,44 +32,10 @@ def gains(section: Section, cells: pd.DataFrame) -> None:
         if not lines.source.eq('ours').any():
             continue
         lines['value'] *= 100 if axis.endswith('%') else 1
-        tooltip = hover('benchmark', 'title', 'source', 'gain')
-        chart = alt.Chart(lines).encode(**axes('value', axis, 'gain', _GAIN), color=BENCHMARKS, tooltip=tooltip)
-        marks = chart.mark_line(point=alt.OverlayMarkDef(size=55))
-        if axis.startswith('seed'):
-            marks = chart.mark_point(filled=True, size=70)
-        elif lines.source.nunique() > 1:
-            marks = marks.encode(strokeDash=dashed('source', 'ours', 'paper'))
+        kind = 'gains_beside_the_paper' if lines.source.nunique() > 1 else 'gains'
+        kind = 'gains_of_draws' if axis.startswith('seed') else kind
         name = f'{section.name}-{slug(axis)}' if found.axis.nunique() > 1 else section.name
-        section.draw(name, f'Gain against {axis.removesuffix(", %")}', marks, zero=True)
-
-
-def follows(section: Section, frame: pd.DataFrame) -> None:
-    """Gain of consistent TPA over the paper's against how consistent its labels are. Args: frame: the table."""
-    found = frame.rename(columns={'Consistent TPA': 'gain', 'kappa_0 / kappa_inf': 'share'}).rename(columns=str.lower)
-    places = axes('share', 'kappa_0 / kappa_inf', 'gain', "Gain in mIoU over the paper's TPA")
-    tips = [*hover('host', 'benchmark', 'gain'), alt.Tooltip('share:Q', format='.2f')]
-    points = alt.Chart(found).mark_point(filled=True, size=70).encode(**places, color=BENCHMARKS, tooltip=tips)
-    section.draw('consistency', 'Gain of consistent TPA where labels follow the image less', points, zero=True)
-
-
-def _grow(
-    section: Section, name: str, caption: str, frame: pd.DataFrame, x: tuple[str, str], y: tuple[str, str]
-) -> None:
-    """Draws lines against the size of the pool, one for each benchmark, with a mark where the pool is the usual one.
-
-    Args:
-        section: Where the figure goes.
-        name, caption: Those of the figure.
-        frame: With ``benchmark``, ``setting``, ``images``.
-        x, y: Column and title of each axis.
-    """
-    tooltip = hover('benchmark', 'images', y[0])
-    chart = alt.Chart(frame).encode(**axes(*x, *y, log=True), color=BENCHMARKS, tooltip=tooltip)
-    layers = [chart.mark_line(point=alt.OverlayMarkDef(size=40))]
-    if frame.setting.eq('full').any():
-        usual = chart.transform_filter('datum.setting == "full"')
-        layers.append(usual.mark_point(shape='diamond', size=180, strokeWidth=2))
-    section.draw(name, caption, *layers)
+        section.draw(name, lines, kind, axis.removesuffix(', %'), x={'title': axis})
 
 
 def growth(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
@@ -88,9 +50,8 @@ def growth(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
         reached[f'{name} share'] = (100 * reached[name] / reached[everything]).where(reached[everything] > 0)
     columns = [f'Gain at {title}' for title in _REACHED.values()] + [f'{_REACHED[name]}: % of all' for name in parts]
     section.tabulate('bank-size-reached', 'Share of the final gain that is reached', reached, ['Benchmark', *columns])
-    share, images, gain = ('share', 'Share of the test images, %'), ('images', 'Images in the bank'), ('gain', _GAIN)
-    _grow(section, 'bank-size-share', 'Gain against the share of the test images', frame, share, gain)
-    _grow(section, 'bank-size-images', 'Gain against the number of images', frame, images, gain)
+    section.draw('bank-size-share', frame)
+    section.draw('bank-size-images', frame)
 
 
 def repetitions(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
@@ -99,14 +60,11 @@ def repetitions(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
     names = ['Benchmark', 'Seen by', 'Images', 'At least', 'Classes, %']
     shares = frame.drop(columns=['expected', 'classes'])
     section.tabulate('repetition', 'All numbers', shares, names, numbers=True)
-    pool, share = ('images', 'Images in the pool'), ('share', 'Classes, %')
     if len(frame):
-        twice = shares[shares.at_least == 2].assign(setting='')
-        _grow(section, 'repetition', 'Classes that appear at least twice', twice, pool, share)
+        section.draw('repetition', shares[shares.at_least == 2])
         _expected(section, frame)
     if len(banks):
-        bank, covered = ('images', 'Images in the bank'), ('covered', 'Classes with a prototype, %')
-        _grow(section, 'coverage', 'Coverage of banks, from anchors', banks, bank, covered)
+        section.draw('coverage', banks)
 
 
 def _expected(section: Section, frame: pd.DataFrame) -> None:
@@ -117,15 +75,7 @@ def _expected(section: Section, frame: pd.DataFrame) -> None:
     table = found.pivot_table('expected', ['benchmark', 'classes'], 'seen', 'first', sort=False)
     table = table.reset_index().rename(columns={'benchmark': 'Benchmark', 'classes': 'Classes'})
     section.tabulate('repetition-expected', f'Expected classes in {DEFAULT_SIZE} images', table)
-    order = list(dict.fromkeys(found.seen))
-    chart = alt.Chart(found).encode(
-        x=alt.X('benchmark:N', title=None, sort=None),
-        xOffset=alt.XOffset('seen:N', sort=order),
-        y=alt.Y('expected:Q', title='Expected classes'),
-        color=alt.Color('seen:N', title='Images', sort=order),
-        tooltip=hover('benchmark', 'seen', 'expected', 'classes'),
-    )
-    section.draw('repetition-expected', f'Classes expected in a bank of {DEFAULT_SIZE} images', chart.mark_bar())
+    section.draw('repetition-expected', found)
 
 
 def overlaps(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
@@ -141,7 +91,7 @@ def overlaps(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
     frame = frames.classes(runs['overlap'], [one['key'] for one in pools]).rename(columns={'key': 'pool'})
     frame = frame[frame.support > 0].dropna(subset='gain')
     keys = frame[['run', 'pool', 'class']].itertuples(index=False, name=None)
-    frame = frame.assign(place=[_PLACES.domain[key not in shared] for key in keys])
+    frame = frame.assign(place=['in the pool' if key in shared else 'not in the pool' for key in keys])
     if frame.empty:
         return
     means = frame.groupby(['benchmark', 'pool', 'place'], sort=False).gain.agg(['size', 'mean']).unstack('place')
@@ -150,31 +100,7 @@ def overlaps(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
     table = means.reset_index().rename(columns={'benchmark': 'Benchmark', 'pool': 'Pool'})
     section.tabulate('overlap-places', 'Classes inside and outside the pool', table)
     for benchmark, found in frame.groupby('benchmark', sort=False):
-        chart = alt.Chart(found).encode(
-            x=alt.X('pool:N', title='Label overlap', sort=None),
-            xOffset=alt.XOffset('place:N', sort=list(_PLACES.domain)),
-            y=alt.Y('gain:Q', title=_CHANGE),
-            color=alt.Color('place:N', title=None, scale=_PLACES),
-            tooltip=hover('class', 'pool', 'place', 'host_iou', 'gain'),
-        )
-        caption = f'{benchmark}: change of each class under high, random and low overlap'
-        marks = chart.mark_circle(size=55, opacity=0.7)
-        section.draw(f'overlap-classes-{slug(benchmark)}', caption, marks, zero=True)
-
-
-def times(section: Section, frame: pd.DataFrame, steps: Iterable[str]) -> None:
-    """Milliseconds of every step with their quartiles. Args: steps: their names for people, in order."""
-    found = frame[frame.step.isin(steps) & frame['median'].notna()]
-    if found.empty:
-        return
-    chart = alt.Chart(found).encode(
-        y=alt.Y('step:N', title=None, sort=list(steps), axis=alt.Axis(labelLimit=220)),
-        yOffset=alt.YOffset('backbone:N', sort=None),
-        tooltip=hover('host', 'backbone', 'step', 'median', 'low', 'high', 'paper'),
-    )
-    bars = chart.mark_bar().encode(x=alt.X('median:Q', title='Milliseconds per image'), color=BACKBONES)
-    spread = chart.mark_rule(strokeWidth=1.5).encode(x='low:Q', x2='high:Q')
-    section.draw('cost', 'Time of every step: median and quartiles', bars, spread)
+        section.draw(f'overlap-classes-{slug(benchmark)}', found, 'overlap-classes', benchmark)
 
 
 def class_gains(section: Section, suite: Suite, views: Sequence[RunView]) -> None:
@@ -186,34 +112,17 @@ def class_gains(section: Section, suite: Suite, views: Sequence[RunView]) -> Non
         views: The runs of the main table.
     """
     done = {(str(view.run.row), view.run.benchmark): view for view in views if view.state is State.DONE}
-    sorted_ones = [(str(suite.growth), benchmark) for benchmark in suite.benchmarks]
-    for draw, pairs in ((_against_images, suite.classes.items()), (_by_base, sorted_ones)):
-        for pair in filter(done.get, pairs):
-            frame = frames.classes([done[pair]]).dropna(subset=['gain', 'host_iou'])
+    chosen = [('classes-images', pair) for pair in suite.classes.items()]
+    chosen += [('classes-sorted', (str(suite.growth), benchmark)) for benchmark in suite.benchmarks]
+    for kind, pair in chosen:
+        if pair in done:
+            frame = frames.classes([done[pair]]).dropna(subset=['gain', 'host_iou']).sort_values('host_iou')
             title = f'{frame.host.iloc[0]} {frame.backbone.iloc[0]}, {frame.benchmark.iloc[0]}'
-            draw(section, slug('_'.join(pair)), title, frame)
+            names = {'axis': {'labels': len(frame) <= _NAMES, 'ticks': False}} if kind == 'classes-sorted' else {}
+            shown = frame[frame.images > 0] if kind == 'classes-images' else frame
+            section.draw(f'{kind}-{slug("_".join(pair))}', shown, kind, title, x=names)
             section.notes.append(f'{title}: {_in_numbers(frame)}')
     section.notes = list(dict.fromkeys(section.notes))
-
-
-def _against_images(section: Section, name: str, title: str, frame: pd.DataFrame) -> None:
-    tooltip = hover('class', 'images', 'host_iou', 'tpa_iou', 'gain')
-    place = axes('images', 'Test images with the class', 'gain', _CHANGE, log=True)
-    chart = alt.Chart(frame[frame.images > 0]).encode(**place, color=_COLOR, tooltip=tooltip)
-    caption = f'{title}: change of each class against its test images'
-    section.draw(f'classes-images-{name}', caption, chart.mark_circle(size=70, opacity=0.75), zero=True)
-
-
-def _by_base(section: Section, name: str, title: str, frame: pd.DataFrame) -> None:
-    order = frame.sort_values('host_iou')['class'].tolist()
-    names = alt.X('class:N', sort=order, title='Classes, from low to high base IoU')
-    chart = alt.Chart(frame).encode(
-        x=names.axis(labels=len(order) <= _NAMES, ticks=False),
-        y=alt.Y('gain:Q', title=_CHANGE),
-        color=_COLOR,
-        tooltip=hover('class', 'host_iou', 'tpa_iou', 'gain'),
-    )
-    section.draw(f'classes-sorted-{name}', f'{title}: changes of classes, sorted by base IoU', chart.mark_bar())
 
 
 def _in_numbers(frame: pd.DataFrame) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import altair as alt
 import pandas as pd
 
 from .albums import Album
-from .figures import Figure, layered
+from .figures import Figure, draw
 from .tables import Table
 
 
@@ -46,6 +45,6 @@ class Section:
         frame = frame if columns is None else frame.set_axis(columns, axis=1)
         self.tables.append(Table(name, caption, frame, **options))
 
-    def draw(self, name: str, caption: str, *layers: alt.Chart, zero: bool = False) -> None:
-        """Adds a figure. Args: zero: with a line at zero."""
-        self.figures.append(Figure(name, caption, layered(*layers, zero=zero)))
+    def draw(self, name: str, frame: pd.DataFrame, kind: str | None = None, of: str = '', **channels: dict) -> None:
+        """Adds a figure. Args: as for :func:`~.figures.draw`; its kind is by default its name."""
+        self.figures.append(draw(name, kind or name, frame, of, **channels))

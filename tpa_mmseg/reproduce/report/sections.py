@@ -15,7 +15,7 @@ from ..folders import RunView, State
 from ..suite import SUITES, Suite
 from .albums import albums
 from .figures import slug
-from .findings import Runs, class_gains, follows, gains, growth, overlaps, repetitions, times
+from .findings import Runs, class_gains, gains, growth, overlaps, repetitions
 from .section import Section
 from .tables import Cell, wide
 from .words import WORDS
@@ -147,7 +147,8 @@ def _consistency(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
         frame = scores.join(told.round(3)).reset_index().rename(columns={name: name.capitalize() for name in names})
         caption = f'mIoU of host and TPA, gain of other settings over TPA: {section.about}'
         section.tabulate('consistency', caption, frame.rename(columns={'': 'Host alone'}))
-        follows(section, frame)
+        points = frame.rename(columns={'Consistent TPA': 'gain', 'kappa_0 / kappa_inf': 'follows'})
+        section.draw('consistency', points.rename(columns=str.lower))
     _numbers(section, cells)
 
 
@@ -162,7 +163,9 @@ def _cost(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
     section.tabulate('cost', 'Median milliseconds per image, and what is kept', table)
     known = frame.dropna(subset=['median', 'paper'], how='all').rename(columns=str.capitalize)
     section.tabulate('cost-numbers', 'All times with their quartiles', known, numbers=True)
-    times(section, frame[frame.benchmark == frame.benchmark.iat[0]], WORDS['steps'].values())
+    first = frame[frame.benchmark.eq(frame.benchmark.iat[0]) & frame.step.isin(WORDS['steps'].values())]
+    if first['median'].notna().any():
+        section.draw('cost', first.dropna(subset='median'))
     for one in (view for view in runs['cost'] if view.result is not None):
         cost, name = one.result.cost, '{host} {backbone} {benchmark}'.format(**frames.labels(one.run))
         about = f'images of {" × ".join(map(str, cost.image_size))} (median), {cost.num_classes} classes'
