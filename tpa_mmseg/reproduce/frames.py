@@ -149,7 +149,8 @@ def repetition(views: Iterable[RunView]) -> pd.DataFrame:
 def overlap(views: Iterable[RunView]) -> pd.DataFrame:
     """The pools of the experiment ``overlap``, in percent."""
     rows = [
-        (labels(view.run)['benchmark'], split.key, 100 * split.overlap, 100 * split.classes_shared, split.pool_images)
+        (labels(view.run)['benchmark'], split.key)
+        + (round(100 * split.overlap), round(100 * split.classes_shared), split.pool_images)
         for view in views
         if view.result is not None
         for split in view.result.overlap

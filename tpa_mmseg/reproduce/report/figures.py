@@ -9,7 +9,15 @@ import pandas as pd
 
 #: One color for each benchmark or backbone, in the order of the tables.
 BENCHMARKS, BACKBONES = (alt.Color(f'{name}:N', title=None, sort=None) for name in ('benchmark', 'backbone'))
-_FORMATS = {'gain': '+.2f', 'host_iou': '.1f', 'tpa_iou': '.1f', 'share': '.0f', 'support': ',.0f', 'median': '.3g'}
+_FORMATS = {
+    'gain': '+.2f',
+    'follows': '.2f',
+    **dict.fromkeys(('host_iou', 'tpa_iou', 'expected'), '.1f'),
+    **dict.fromkeys(('share', 'covered', 'images'), ',.0f'),
+    **dict.fromkeys(('median', 'low', 'high'), '.3g'),
+}
+# Ticks of logarithmic axes.
+_ROUND = [step * 10**power for power in range(6) for step in (1, 2, 5)]
 _TITLES = {'host_iou': 'Host IoU', 'tpa_iou': 'TPA IoU', 'at_least': 'At least', 'source': 'Seen by'}
 
 
@@ -37,9 +45,9 @@ def hover(*names: str) -> list[alt.Tooltip]:
 
 
 def axes(x: str, title: str, y: str, y_title: str, log: bool = False) -> dict:
-    """Axes that leave room for marks at their ends; powers alone on a logarithmic one."""
+    """Axes that leave room for marks at their ends."""
     scale = alt.Scale(type='log', nice=False, padding=14) if log else alt.Scale(zero=False, nice=False, padding=14)
-    axis = alt.Axis(grid=False, format='~s', tickCount=5) if log else alt.Axis(tickCount=6)
+    axis = alt.Axis(grid=False, format='~s', values=_ROUND) if log else alt.Axis(tickCount=6)
     return {
         'x': alt.X(f'{x}:Q', title=title, scale=scale, axis=axis),
         'y': alt.Y(f'{y}:Q', title=y_title, scale=alt.Scale(zero=True, nice=False, padding=12)),
@@ -55,7 +63,9 @@ def layered(*layers: alt.Chart, zero: bool = False) -> alt.Chart:
 def dashed(column: str, solid: str, broken: str) -> alt.StrokeDash:
     """Solid lines for one value of a column, broken ones for another."""
     scale = alt.Scale(domain=[solid, broken], range=[[1, 0], [5, 4]])
-    legend = alt.Legend(symbolType='stroke', symbolStrokeColor='#8a94a3', symbolStrokeWidth=2, symbolSize=250)
+    # Without a color to fill with, lines in a legend have none at all.
+    gray = {'symbolFillColor': '#8a94a3', 'symbolStrokeColor': '#8a94a3'}
+    legend = alt.Legend(symbolType='stroke', symbolStrokeWidth=2, symbolSize=250, **gray)
     return alt.StrokeDash(f'{column}:N', title=None, scale=scale, legend=legend)
 
 

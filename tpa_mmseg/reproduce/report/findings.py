@@ -13,6 +13,7 @@ from ..folders import RunView, State
 from ..suite import Suite
 from .figures import BACKBONES, BENCHMARKS, axes, dashed, hover, slug
 from .section import Section
+from .tables import Cell
 
 #: Experiment -> its runs.
 Runs = Mapping[str, Sequence[RunView]]
@@ -40,7 +41,8 @@ def gains(section: Section, cells: pd.DataFrame) -> None:
         chart = alt.Chart(lines).encode(**axes('value', axis, 'gain', _GAIN), color=BENCHMARKS, tooltip=tooltip)
         marks = chart.mark_line(point=alt.OverlayMarkDef(size=55))
         if axis.startswith('seed'):
-            marks = chart.mark_point(filled=True, size=70)
+            seeds = alt.X('value:O', title=axis, axis=alt.Axis(labelAngle=0))
+            marks = chart.mark_point(filled=True, size=70).encode(x=seeds)
         elif lines.source.nunique() > 1:
             marks = marks.encode(strokeDash=dashed('source', 'ours', 'paper'))
         name = f'{section.name}-{slug(axis)}' if found.axis.nunique() > 1 else section.name
@@ -48,16 +50,16 @@ def gains(section: Section, cells: pd.DataFrame) -> None:
 
 
 def follows(section: Section, frame: pd.DataFrame) -> None:
-    """Gain of consistent TPA over the paper's against how consistent its labels are. Args: frame: from frames."""
-    found = frame.rename(columns={'Consistent TPA': 'gain', 'kappa_0 / kappa_inf': 'share', 'Host': 'host'})
-    found = found.dropna(subset=['share', 'gain'])
+    """Gain of consistent TPA over the paper's against how far labels follow the image. Args: frame: from frames."""
+    found = frame.rename(columns={'Consistent TPA': 'gain', 'kappa_0 / kappa_inf': 'follows'})
+    found = found.rename(columns=str.lower).dropna(subset=['follows', 'gain'])
     if found.empty:
         return
-    places = axes('share', 'kappa_0 / kappa_inf', 'gain', "Gain in mIoU over the paper's TPA")
-    tips = [*hover('host'), alt.Tooltip('Benchmark:N'), *hover('gain'), alt.Tooltip('share:Q', format='.2f')]
-    points = alt.Chart(found).mark_point(filled=True, size=70).encode(**places, tooltip=tips)
-    points = points.encode(color=alt.Color('Benchmark:N', title=None, sort=None))
-    section.draw('consistency', 'Gain of consistent TPA where labels follow the image less', points, zero=True)
+    places = axes('follows', 'How far labels follow the image: kappa_0 / kappa_inf', 'gain', 'Gain in mIoU over TPA')
+    tips = hover('host', 'backbone', 'benchmark', 'gain', 'follows')
+    chart = alt.Chart(found).encode(**places, color=alt.Color('host:N', title=None, sort=None), tooltip=tips)
+    points = chart.mark_point(filled=True, size=70)
+    section.draw('consistency', "Gain of consistent TPA over the paper's TPA, host by host", points, zero=True)
 
 
 def _grow(
@@ -89,7 +91,8 @@ def growth(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
     reached = reached.reindex(columns=list(_REACHED)).reset_index()
     *parts, everything = _REACHED
     for name in parts:
-        reached[f'{name} share'] = (100 * reached[name] / reached[everything]).where(reached[everything] > 0)
+        share = 100 * reached[name] / reached[everything].where(reached[everything] > 0)
+        reached[f'{name} share'] = share.round()
     columns = [f'Gain at {title}' for title in _REACHED.values()] + [f'{_REACHED[name]}: % of all' for name in parts]
     section.tabulate('bank-size-reached', 'Share of the final gain that is reached', reached, ['Benchmark', *columns])
     share, images, gain = ('share', 'Share of the test images, %'), ('images', 'Images in the bank'), ('gain', _GAIN)
@@ -120,13 +123,13 @@ def _expected(section: Section, frame: pd.DataFrame) -> None:
     found = found[['benchmark', 'seen', 'expected', 'classes']]
     table = found.pivot_table('expected', ['benchmark', 'classes'], 'seen', 'first', sort=False)
     table = table.reset_index().rename(columns={'benchmark': 'Benchmark', 'classes': 'Classes'})
-    section.tabulate('repetition-expected', f'Expected classes in {DEFAULT_SIZE} images', table)
+    section.tabulate('repetition-expected', f'Classes expected so often in {DEFAULT_SIZE} images', table)
     order = list(dict.fromkeys(found.seen))
     chart = alt.Chart(found).encode(
-        x=alt.X('benchmark:N', title=None, sort=None),
+        x=alt.X('benchmark:N', title=None, sort=None, axis=alt.Axis(labelAngle=-35)),
         xOffset=alt.XOffset('seen:N', sort=order),
         y=alt.Y('expected:Q', title='Expected classes'),
-        color=alt.Color('seen:N', title='Images', sort=order),
+        color=alt.Color('seen:N', title='Images with the class', sort=order),
         tooltip=hover('benchmark', 'seen', 'expected', 'classes'),
     )
     section.draw('repetition-expected', f'Classes expected in a bank of {DEFAULT_SIZE} images', chart.mark_bar())
@@ -135,7 +138,10 @@ def _expected(section: Section, frame: pd.DataFrame) -> None:
 def overlaps(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
     """The pools, and the change of every class under each, inside the pool and outside it."""
     names = ['Benchmark', 'Pool', 'Overlap, %', 'Classes shared, %', 'Pool images']
-    section.tabulate('overlap-pools', 'The pools', frames.overlap(runs['overlap']), names, numbers=True)
+    found = frames.overlap(runs['overlap'])
+    if found.empty:
+        return
+    section.tabulate('overlap-pools', 'The pools, and the evaluated classes that they share', found, names)
     rows = []
     for labels, result, one in frames.variants(runs['overlap']):
         shared = next((split.shared for split in result.overlap if split.key == one.key), ())
@@ -144,24 +150,30 @@ def overlaps(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
                 place = _PLACES.domain[entry.name not in shared]
                 rows.append((labels['benchmark'], one.key, entry.name, place, entry.host_iou, entry.gain))
     frame = pd.DataFrame(rows, columns=['benchmark', 'pool', 'class', 'place', 'host_iou', 'gain'])
-    if frame.empty:
-        return
     means = frame.groupby(['benchmark', 'pool', 'place'], sort=False).gain.agg(['size', 'mean']).unstack('place')
     means = means.swaplevel(axis=1).sort_index(axis=1, level=0, sort_remaining=False).round(2)
     means.columns = [f'{"Classes" if kind == "size" else "Mean gain"} {place}' for place, kind in means.columns]
     table = means.reset_index().rename(columns={'benchmark': 'Benchmark', 'pool': 'Pool'})
     section.tabulate('overlap-places', 'Classes inside and outside the pool', table)
     for benchmark, found in frame.groupby('benchmark', sort=False):
-        chart = alt.Chart(found).encode(
-            x=alt.X('pool:N', title='Label overlap', sort=None),
-            xOffset=alt.XOffset('place:N', sort=list(_PLACES.domain)),
-            y=alt.Y('gain:Q', title=_CHANGE),
-            color=alt.Color('place:N', title=None, scale=_PLACES),
-            tooltip=hover('class', 'pool', 'place', 'host_iou', 'gain'),
-        )
-        caption = f'{benchmark}: change of each class under high, random and low overlap'
-        marks = chart.mark_circle(size=55, opacity=0.7)
-        section.draw(f'overlap-classes-{slug(benchmark)}', caption, marks, zero=True)
+        _under_overlap(section, benchmark, found)
+
+
+def _under_overlap(section: Section, benchmark: str, frame: pd.DataFrame) -> None:
+    """A point for each class under each overlap, beside each other as far as there is room, and their means."""
+    # Multiples of the golden ratio spread any number of points evenly.
+    spread = frame.groupby(['pool', 'place']).cumcount() * 0.618 % 1
+    chart = alt.Chart(frame.assign(beside=frame.place.eq(_PLACES.domain[1]) + 0.1 + 0.8 * spread)).encode(
+        x=alt.X('pool:N', title='Label overlap', sort=None, axis=alt.Axis(labelAngle=0)),
+        xOffset=alt.XOffset('beside:Q', scale=alt.Scale(domain=[0, 2])),
+        y=alt.Y('gain:Q', title=_CHANGE),
+        color=alt.Color('place:N', title=None, scale=_PLACES),
+    )
+    points = chart.mark_circle(size=45, opacity=0.6).encode(tooltip=hover('class', 'pool', 'place', 'host_iou', 'gain'))
+    means = chart.mark_tick(size=36, thickness=3)
+    means = means.encode(y=alt.Y('mean(gain):Q', title=_CHANGE), xOffset='mean(beside):Q')
+    caption = f'{benchmark}: change of each class under high, random and low overlap (bars: means)'
+    section.draw(f'overlap-classes-{slug(benchmark)}', caption, points, means, zero=True)
 
 
 def times(section: Section, frame: pd.DataFrame, steps: Iterable[str]) -> None:
@@ -182,19 +194,22 @@ def times(section: Section, frame: pd.DataFrame, steps: Iterable[str]) -> None:
 def class_gains(section: Section, suite: Suite, views: Sequence[RunView]) -> None:
     """Change of IoU against the number of test images with the class, and classes sorted by their base IoU."""
     done = {
-        (str(view.run.row), view.run.benchmark): view
+        view.run.name: view
         for view in views
         if view.run.experiment == 'main' and view.run.settings and view.state is State.DONE
     }
-    sorted_ones = [(str(suite.growth), benchmark) for benchmark in suite.benchmarks]
-    for draw, pairs in ((_against_images, suite.classes.items()), (_by_base, sorted_ones)):
-        for pair in pairs:
-            if pair in done:
-                frame = frames.classes([done[pair]]).dropna(subset=['gain', 'host_iou'])
+    sorted_ones, rows = [f'{suite.growth}_{benchmark}' for benchmark in suite.benchmarks], {}
+    for draw, runs in ((_against_images, suite.classes), (_by_base, sorted_ones)):
+        for run in runs:
+            if run in done:
+                frame = frames.classes([done[run]]).dropna(subset=['gain', 'host_iou'])
                 title = f'{frame.host.iloc[0]} {frame.backbone.iloc[0]}, {frame.benchmark.iloc[0]}'
-                draw(section, slug('_'.join(pair)), title, frame)
-                section.notes.append(f'{title}: {_in_numbers(frame)}')
-    section.notes = list(dict.fromkeys(section.notes))
+                draw(section, slug(run), title, frame)
+                rows[title] = _in_numbers(frame)
+    if rows:
+        names = ['Rare classes', 'Of these gain, %', 'Correlation of gain and base IoU']
+        table = pd.DataFrame.from_dict(rows, 'index', columns=names).reset_index(names='Host and benchmark')
+        section.tabulate('classes', f'The figures in numbers; rare classes are in fewer than {_RARE} images', table)
 
 
 def _against_images(section: Section, name: str, title: str, frame: pd.DataFrame) -> None:
@@ -217,11 +232,8 @@ def _by_base(section: Section, name: str, title: str, frame: pd.DataFrame) -> No
     section.draw(f'classes-sorted-{name}', f'{title}: changes of classes, sorted by base IoU', chart.mark_bar())
 
 
-def _in_numbers(frame: pd.DataFrame) -> str:
-    """The numbers under a figure. Args: frame: classes of one run."""
+def _in_numbers(frame: pd.DataFrame) -> tuple[int, float, Cell]:
+    """Rare classes, percent of them that gain, correlation of gain and base IoU. Args: frame: classes of one run."""
     rare = frame[frame.images.between(1, _RARE - 1)]
-    share = f'{100 * (rare.gain > 0).mean():.0f} % of the {len(rare)} rare classes (below {_RARE} images) gain'
-    relation = frame.gain.corr(frame.host_iou) if len(frame) > 2 else float('nan')
-    correlation = 'not defined' if pd.isna(relation) else f'{relation:+.2f}'
-    few = share if len(rare) else f'no class is rare (below {_RARE} images)'
-    return f'{few}; the correlation of gain and base IoU is {correlation}.'
+    correlation = frame.gain.corr(frame.host_iou) if len(frame) > 2 else float('nan')
+    return len(rare), (100 * (rare.gain > 0).mean()).round(), Cell(correlation, digits=2, signed=True)

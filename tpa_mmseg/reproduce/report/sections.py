@@ -9,10 +9,10 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from ...catalog import paper
+from ...catalog import Row, paper
 from .. import frames
 from ..claims import Claim, claims, measured
-from ..experiments import EXPERIMENTS
+from ..experiments import CONSISTENCY, EXPERIMENTS
 from ..folders import RunView, State
 from ..suite import SUITES, Suite
 from .albums import albums
@@ -81,8 +81,11 @@ def _claims(suite: Suite, runs: Runs) -> Section:
     for title in dict.fromkeys((*theirs, *ours)):
         mine, printed = ours.get(title, none), theirs.get(title, none)
         values = pd.Series([mine.value, printed.value], dtype=float)
-        cell = Cell(*values, digits=0 if title == 'negative cells' else 2)
-        text = '' if printed.printed is None else f'{printed.printed:g}'
+        digits = 0 if title == 'negative cells' else 2
+        cell = Cell(*values, digits=digits)
+        text = Cell() if printed.printed is None else Cell(printed.printed, digits=digits // 2)
+        for key, name in suite.backbones.items():
+            title = title.replace(f', {key}', f', {name}')
         rows.append((title[0].upper() + title[1:], cell, mine.cells, text))
     ours_and = "Ours, and from the paper's cells" if theirs else 'Ours'
     frame = pd.DataFrame(rows, columns=['Claim', ours_and, 'Cells of ours', "In the paper's text"])
@@ -91,29 +94,43 @@ def _claims(suite: Suite, runs: Runs) -> Section:
 
 
 def _hosts(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
-    """Three rows for each host: alone, with TPA, gain. Then the rows of other methods."""
+    """Rows for each host: alone, with other methods, with TPA, gain."""
     others = cells.run.isin([view.run.name for view in runs[section.name] if not view.run.settings])
-    frame = wide(cells[~others], {**_HOSTS, 'quantity': 'Row'}, digits=1)
-    added = frame.Row != 'base'
-    frame['Host'] = frame.Host.where(~added, frame.Row.map(WORDS['rows']))
-    frame.loc[added, 'Backbone'] = ''
-    section.tabulate(section.name, f'mIoU: {section.about}', frame.drop(columns='Row'), group=3)
-    _comparisons(section, cells, others)
+    methods = set(cells.row[others])
+    if methods and cells[others].ours.isna().all():
+        section.notes.append(WORDS['comparisons'])
+        # Without numbers of ours or of the paper there is nothing to compare.
+        cells = cells[~others | cells[others].paper.notna().any()]
+    frame = wide(cells, {'row': 'Row', **_HOSTS, 'quantity': 'Number'}, digits=1)
+    section.tabulate(section.name, f'mIoU: {section.about}', _in_blocks(frame, methods), grouped=True)
+    _resclip(section, cells)
     _numbers(section, cells)
     if cells.paper.notna().any():
         section.notes.append(paper.about_base_rows())
 
 
-def _comparisons(section: Section, cells: pd.DataFrame, others: pd.Series) -> None:
-    """Rows of other methods on the same hosts, and ResCLIP on the host of the ablations beside TPA."""
-    if not others.any():
-        return
-    frame = wide(cells[others], _HOSTS, digits=1)
-    section.tabulate(f'{section.name}-comparisons', 'mIoU of other methods on the same hosts', frame)
+def _in_blocks(frame: pd.DataFrame, others: set[str]) -> pd.DataFrame:
+    """The table of hosts as the paper has it. Args: frame: with Row, Host, Number; others: rows of other methods."""
+    method = frame.Row.isin(others)
+    host = frame.Row.where(~method, frame.Row.map(_without_method)).map(list(dict.fromkeys(frame.Row)).index)
+    place = frame.Number.map({'base': 0, 'tpa': 2, 'gain': 3}).where(~method, 1)
+    names = frame.Number.map(WORDS['rows']).where(~method, '+' + frame.Host.str.rpartition('+')[2])
+    frame = frame.assign(Host=frame.Host.where(place == 0, names), Backbone=frame.Backbone.where(place == 0, ''))
+    return frame.iloc[(10 * host + place).argsort(kind='stable')].drop(columns=['Row', 'Number'])
+
+
+def _without_method(row: str) -> str:
+    """``proxyclip-sam-fsa_vit-b16`` -> ``proxyclip-sam_vit-b16``."""
+    parts = Row.of(row)
+    return str(parts._replace(variant=parts.variant.rpartition('-')[0]))
+
+
+def _resclip(section: Section, cells: pd.DataFrame) -> None:
+    """ResCLIP on the host of the ablations beside TPA."""
     row = SUITES[cells.suite.iloc[0]].ablation
-    beside = cells.row.isin([str(row), str(row._replace(variant='resclip'))])
-    if section.name == 'main' and (beside & others).any():
-        found = cells[beside & (cells.quantity != 'gain')]
+    resclip = str(row._replace(variant='resclip'))
+    if section.name == 'main' and cells.row.eq(resclip).any():
+        found = cells[cells.row.isin([str(row), resclip]) & (cells.quantity != 'gain')]
         found = found.assign(host=found.host + found.quantity.map({'base': '', 'tpa': ' + TPA'}))
         section.tabulate('main-resclip', 'ResCLIP and TPA on the same host (mIoU)', wide(found, _HOSTS, digits=1))
 
@@ -134,11 +151,12 @@ def _numbers(section: Section, cells: pd.DataFrame) -> None:
     columns = [name for name in titles if printed or name not in ('paper', 'difference')]
     frame = cells[columns].rename(columns=titles)
     section.tabulate(f'{section.name}-numbers', 'All numbers (mIoU)', frame, numbers=True)
-    keys = {*cells.setting, *cells.row} if printed else set()
+    rows = zip(cells.row, cells.host + ' ' + cells.backbone, strict=True)
+    names = dict(rows) | dict(zip(cells.setting, cells.title, strict=True))
     found = [
-        f'{entry["key"]}: {entry["printed"]} instead of {entry["mean"]}'
+        f'{names[entry["key"]]}: {entry["printed"]} instead of {entry["mean"]}'
         for entry in paper.tables()['averages_that_differ_from_the_mean']
-        if entry['table'] == section.name and entry['key'] in keys
+        if printed and entry['table'] == section.name and entry['key'] in names
     ]
     if found:
         others = '; '.join(found)
@@ -149,9 +167,9 @@ def _consistency(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
     """A row for each host: the gain of every setting over the paper's TPA, and what the pool said."""
     frame = frames.consistency(runs['consistency'])
     if len(frame):
-        section.tabulate(
-            'consistency', f'mIoU of host and TPA, gain of other settings over TPA: {section.about}', frame
-        )
+        added = [setting.title for setting in CONSISTENCY[1:]]
+        signed = frame[added].map(lambda gain: Cell(gain, digits=2, signed=True))
+        section.tabulate('consistency', 'mIoU of host and TPA, and gains over TPA', frame.assign(**signed))
         follows(section, frame)
     _numbers(section, cells)
 
@@ -164,12 +182,14 @@ def _cost(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
         name = [names[part] for part in ('host', 'backbone', 'benchmark')]
         found = frame[frame.run == view.run.name]
         steps = {row.step: Cell(row.median, row.paper, note=note, digits=2) for row in found.itertuples()}
-        rows.append([*name, *(steps.get(step, Cell(note=note)) for step in titles)])
-        if view.result is not None and (cost := view.result.cost) is not None:
-            about = f'images of {" × ".join(map(str, cost.image_size))} (median), {cost.num_classes} classes'
-            section.notes.append(f'{" ".join(name)}: {cost.device}, {about}.')
-    table = pd.DataFrame(rows, columns=['Host', 'Backbone', 'Benchmark', *titles.values()])
-    section.tabulate('cost', 'Median milliseconds per image, and what is kept', table)
+        cost = view.result and view.result.cost
+        about = (cost.num_classes, ' × '.join(map(str, cost.image_size))) if cost else (None, '–')
+        rows.append([*name, *about, *(steps.get(step, Cell(note=note)) for step in titles)])
+    devices = sorted({view.result.cost.device for view in runs['cost'] if view.result and view.result.cost})
+    if devices:
+        section.notes.append(f'Measured on {", ".join(devices)}, one image at a time.')
+    table = pd.DataFrame(rows, columns=['Host', 'Backbone', 'Benchmark', 'Classes', 'Image', *titles.values()])
+    section.tabulate('cost', 'Median milliseconds per image (of the median size), and what is kept', table)
     frame['step'] = frame.step.map(titles)
     long = frame.drop(columns='run').rename(columns=str.capitalize)
     section.tabulate('cost-numbers', 'All times with their quartiles', long, numbers=True)
@@ -189,13 +209,13 @@ def _classes(suite: Suite, views: list[RunView]) -> Section:
     ):
         found.setdefault(view.run.benchmark, view)
     chosen = [found[name] for name in suite.benchmarks if name in found]
-    name = f'{suite.hosts[suite.ablation.host]} {suite.backbones[suite.ablation.backbone]}'
-    section = _start('classes', 'Gain of each class', f'which classes {name} gains with TPA', chosen)
+    section = _start('classes', 'Gain of each class', WORDS['about classes'], chosen)
     class_gains(section, suite, views)
     titles = WORDS['classes']
     for benchmark, rows in frames.classes(chosen).groupby('benchmark', sort=False):
         table = rows[list(titles)].rename(columns=titles)
-        section.tabulate(f'classes-{slug(benchmark)}', f'{benchmark}: every class', table, numbers=True)
+        title = f'{rows.host.iloc[0]} {rows.backbone.iloc[0]}, {benchmark}: every class'
+        section.tabulate(f'classes-{slug(benchmark)}', title, table, numbers=True)
     return section
 
 
