@@ -10,7 +10,7 @@ function draw(plot) {
   const config = {
     background: 'transparent', font: 'system-ui, sans-serif', view: { stroke: null },
     axis: { ...words, gridColor: rule, domainColor: soft, tickColor: soft }, axisX: { labelFlush: true },
-    legend: { ...words, orient: 'top', columns: Math.max(2, Math.floor(plot.clientWidth / 110)) }, rule: { color: soft },
+    legend: { ...words, orient: 'top', columns: Math.max(2, Math.floor(plot.clientWidth / 120)) }, rule: { color: soft },
   };
   plot.spec ??= JSON.parse(plot.firstElementChild.textContent);
   drawn.add(plot);
