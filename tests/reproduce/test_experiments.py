@@ -23,7 +23,7 @@ COUNTS = {
     'bank-size': 8,
     'repetition': 8,
     'overlap': 3,
-    'consistency': 88,
+    'consistency': 15,
     'cost': 24,
     'pictures': 20,
     'anchors': 8,
@@ -184,6 +184,13 @@ def test_runs_that_are_shown_class_by_class_are_of_the_main_table(suite: str) ->
     shown = suite_of(suite).classes
     assert len(shown) == len(set(shown)) == 3
     assert set(shown) <= {run.name for run in plan('main', suite)}
+
+
+def test_consistency_is_looked_at_with_every_host_and_its_first_backbone() -> None:
+    rows = list(dict.fromkeys(str(run.row) for run in plan('consistency')))
+    assert rows == [f'{host}_vit-b16' for host in ('sclip', 'clearclip', 'naclip', 'proxyclip', 'trident')]
+    hosts = [[run.row.host for run in plan(name, 'miniature')] for name in ('consistency', 'main')]
+    assert hosts[0] == list(dict.fromkeys(hosts[1]))
 
 
 def test_classes_sorted_by_their_base_are_of_the_host_whose_banks_grow() -> None:
