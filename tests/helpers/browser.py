@@ -6,9 +6,11 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 CHROMIUM = shutil.which('chromium')
+# The default of five seconds is too short on a machine that does something else, too.
+expect.set_options(timeout=30_000)
 
 
 @pytest.fixture(scope='module')

@@ -233,6 +233,14 @@ def test_runs_that_are_shown_class_by_class_can_be_chosen(tmp_path: Path) -> Non
         write(tmp_path, suites=['paper'], classes=['sclip_voc21'])
 
 
+def test_without_a_rare_class_no_share_of_them_is_said(tmp_path: Path) -> None:
+    run = next(run for run in plan('main') if run.name == 'naclip_vit-b16_ade20k')
+    result = made_up(run, 0, RunFolder.of(run, tmp_path))
+    classes = tuple(replace(entry, images=100) for entry in result.variants[0].per_class)
+    save(tmp_path, replace(result, variants=(replace(result.variants[0], per_class=classes),)), run)
+    assert re.search(r'NACLIP ViT-B/16, ADE20K \| +0 \| +– \|', text(write(tmp_path, suites=['paper']), 'report.md'))
+
+
 def test_pools_say_which_share_of_the_evaluated_classes_they_have(tmp_path: Path) -> None:
     fill(tmp_path, 'overlap', only=lambda run: run.benchmark == 'voc21')
     table = text(write(tmp_path, suites=['paper']), 'tables/paper/overlap-pools.tex')

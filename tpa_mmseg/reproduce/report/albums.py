@@ -22,7 +22,7 @@ _BYTES = 7 << 20
 _CHOICES = {
     'best': 'where TPA helps most',
     'typical': 'where it does as usual',
-    'worst': 'where it harms most',
+    'worst': 'where it helps least, or harms',
     'most': 'anchors of the most classes',
 }
 _KINDS = ('comparison', 'anchors', 'host', 'tpa')

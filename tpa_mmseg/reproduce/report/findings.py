@@ -214,8 +214,10 @@ def class_gains(section: Section, suite: Suite, views: Sequence[RunView]) -> Non
 
 def _against_images(section: Section, name: str, title: str, frame: pd.DataFrame) -> None:
     tooltip = hover('class', 'images', 'host_iou', 'tpa_iou', 'gain')
-    place = axes('images', 'Test images with the class', 'gain', _CHANGE, log=True)
-    chart = alt.Chart(frame[frame.images > 0]).encode(**place, color=_COLOR, tooltip=tooltip)
+    frame = frame[frame.images > 0]
+    log = bool(frame.images.max() > 5 * frame.images.min())
+    place = axes('images', 'Test images with the class', 'gain', _CHANGE, log)
+    chart = alt.Chart(frame).encode(**place, color=_COLOR, tooltip=tooltip)
     caption = f'{title}: change of each class against its test images'
     section.draw(f'classes-images-{name}', caption, chart.mark_circle(size=70, opacity=0.75), zero=True)
 
@@ -236,4 +238,4 @@ def _in_numbers(frame: pd.DataFrame) -> tuple[int, float, Cell]:
     """Rare classes, percent of them that gain, correlation of gain and base IoU. Args: frame: classes of one run."""
     rare = frame[frame.images.between(1, _RARE - 1)]
     correlation = frame.gain.corr(frame.host_iou) if len(frame) > 2 else float('nan')
-    return len(rare), (100 * (rare.gain > 0).mean()).round(), Cell(correlation, digits=2, signed=True)
+    return len(rare), round(100 * (rare.gain > 0).mean(), 0), Cell(correlation, digits=2, signed=True)

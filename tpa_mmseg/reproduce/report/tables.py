@@ -172,6 +172,8 @@ def wide(cells: pd.DataFrame, by: dict[str, str], digits: int) -> pd.DataFrame:
 
 
 def _average(line: pd.DataFrame, benchmarks: int) -> Cell:
+    if len(line) == 1:
+        return Cell()
     ours, paper = line.ours.mean(skipna=False), line.paper.mean(skipna=False)
     if pd.isna(ours):
         return Cell(paper=paper, note=f'{line.ours.count()} of {len(line)} run')
