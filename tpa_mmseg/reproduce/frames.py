@@ -134,7 +134,7 @@ def bank_sizes(views: Iterable[RunView]) -> pd.DataFrame:
 def repetition(views: Iterable[RunView]) -> pd.DataFrame:
     """How many of the classes pools of growing size see again: percent, and the expected number."""
     rows = [
-        (labels(view.run)['benchmark'], curve.source, size, int(times), 100 * share)
+        (labels(view.run)['benchmark'], curve.source, size, int(times), round(100 * share, 4))
         + (curve.expected(int(times), size), curve.num_classes)
         for view in views
         if view.result is not None

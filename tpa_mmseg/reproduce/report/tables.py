@@ -69,11 +69,13 @@ class Table:
         """With the rules of booktabs."""
         frame = self._shown.map(_latex).rename(columns=_latex)
         names = {'caption': _latex(self.caption), 'label': f'tab:{self.name}', 'column_format': self._sides}
-        return frame.to_latex(index=False, escape=False, **names)
+        text = frame.to_latex(index=False, escape=False, **names)
+        # A rule before every row that has a name in the second column.
+        return re.sub(r'(?<=\\\\\n)(?=[^&\n]*& [^& ])', r'\\midrule\n', text) if self.grouped else text
 
     def to_csv(self) -> str:
         """Numbers are not rounded, and stay numbers."""
-        return self.frame.map(_plain).rename(columns=_plain).to_csv(index=False)
+        return self.frame.map(_plain).rename(columns=_plain).convert_dtypes().to_csv(index=False)
 
     @property
     def _shown(self) -> pd.DataFrame:
