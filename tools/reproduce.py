@@ -72,6 +72,13 @@ def add_report(parser: argparse.ArgumentParser) -> None:
         default=['svg', 'png', 'pdf'],
         help='formats of the files of figures (default: all; none: only those on the page)',
     )
+    parser.add_argument(
+        '--classes',
+        nargs='+',
+        default=[],
+        metavar='RUN',
+        help='runs of the main table to show class by class, such as naclip_vit-b16_ade20k',
+    )
     add_work_dir(parser)
     add_results(parser)
     add_tolerance(parser)

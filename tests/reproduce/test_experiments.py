@@ -9,6 +9,8 @@ from tpa_mmseg.core import Fusion
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.reproduce import EXPERIMENTS, plan, suite_of
 from tpa_mmseg.reproduce.experiments import planned_images
+from tpa_mmseg.reproduce.labels import TIMES
+from tpa_mmseg.reproduce.runs import FULL
 from tpa_mmseg.reproduce.suite import SUITES
 
 COUNTS = {
@@ -22,7 +24,7 @@ COUNTS = {
     'bank-size': 8,
     'repetition': 8,
     'overlap': 3,
-    'consistency': 88,
+    'consistency': 15,
     'cost': 24,
     'pictures': 20,
     'anchors': 8,
@@ -142,3 +144,57 @@ def test_sensitivity_varies_one_thing_at_a_time_and_has_the_default_of_each() ->
         assert sum(bool(part) for part in changed) == 1, setting
     values = {axis: [one.value for one in settings if one.axis == axis] for axis in ('alpha', 'lambda')}
     assert Fusion().alpha in values['alpha'] and Fusion().lambda_ in values['lambda']
+
+
+@pytest.mark.parametrize('experiment, benchmarks', [('components', 3), ('k', 3), ('extractor', 8)])
+def test_ablations_score_the_rows_that_the_paper_prints(experiment: str, benchmarks: int) -> None:
+    printed = paper.tables()['ablations'][experiment]
+    runs = plan(experiment)
+    assert {str(run.row) for run in runs} == {printed['row']} == {'naclip_vit-b16'}
+    assert {tuple(setting.key for setting in run.settings) for run in runs} == {
+        tuple(row['key'] for row in printed['rows'])
+    }
+    for row in printed['rows']:
+        assert set(row['gains']) == {run.benchmark for run in runs} and len(runs) == benchmarks
+
+
+@pytest.mark.parametrize('experiment', ['main', 'vfm', 'composition'])
+def test_every_number_of_the_tables_of_hosts_has_its_run(experiment: str) -> None:
+    planned = {(run.name, setting) for run in plan(experiment, comparisons=True) for setting in (False, *run.settings)}
+    for row in paper.tables()['tables'][experiment]:
+        host, tpa = row['key'].removesuffix('+tpa'), row['key'].endswith('+tpa')
+        for benchmark, score in row['scores'].items():
+            assert score is None or (f'{host}_{benchmark}', FULL if tpa else False) in planned, (row['key'], benchmark)
+
+
+def test_overlap_has_three_pools_of_one_size_and_half_of_the_test_images() -> None:
+    runs = plan('overlap')
+    assert [run.name for run in runs] == ['naclip_vit-b16_voc21', 'naclip_vit-b16_context59', 'naclip_vit-b16_ade20k']
+    assert [setting.key for setting in runs[0].settings] == ['high', 'random', 'low']
+    assert [planned_images(run) for run in runs] == [725, 2552, 1000]
+
+
+def test_repetition_is_counted_on_every_benchmark_and_needs_no_setting_of_tpa() -> None:
+    assert [run.benchmark for run in plan('repetition')] == list(suite_of('paper').benchmarks)
+    assert all(run.settings == () and planned_images(run) for run in plan('repetition'))
+    assert TIMES == (1, 2, 5, 10)
+
+
+@pytest.mark.parametrize('suite', SUITES)
+def test_runs_that_are_shown_class_by_class_are_of_the_main_table(suite: str) -> None:
+    shown = suite_of(suite).classes
+    assert len(shown) == len(set(shown)) == 3
+    assert set(shown) <= {run.name for run in plan('main', suite)}
+
+
+def test_consistency_is_looked_at_with_every_host_and_its_first_backbone() -> None:
+    rows = list(dict.fromkeys(str(run.row) for run in plan('consistency')))
+    assert rows == [f'{host}_vit-b16' for host in ('sclip', 'clearclip', 'naclip', 'proxyclip', 'trident')]
+    hosts = [[run.row.host for run in plan(name, 'miniature')] for name in ('consistency', 'main')]
+    assert hosts[0] == list(dict.fromkeys(hosts[1]))
+
+
+def test_classes_sorted_by_their_base_are_of_the_host_whose_banks_grow() -> None:
+    names = {run.name for run in plan('main')}
+    assert all(f'trident_vit-b16_{name}' in names for name in suite_of('paper').benchmarks)
+    assert str(suite_of('paper').growth) == 'trident_vit-b16'

@@ -17,6 +17,7 @@ from PIL import Image
 
 from tests.helpers.world import run_in_process
 from tests.reproduce.report_results import fill, made_up, save
+from tpa_mmseg.errors import TPAError
 from tpa_mmseg.launch import Progress
 from tpa_mmseg.reproduce.experiments import EXPERIMENTS, plan
 from tpa_mmseg.reproduce.folders import RunFolder
@@ -86,8 +87,11 @@ def test_before_anything_has_run_there_are_no_numbers_but_the_papers(tmp_path: P
     # NACLIP + MLMP has no numbers of VOC20 and ADE20K.
     assert sum(not row['Paper'] for row in rows) == 2
     cells = re.findall(r'<td><span class="n[^>]*>(.*?)</span></td>', section(out, 'paper-main'))
-    assert len(cells) == 33 * 9
-    assert all(re.fullmatch(r'(not run|0 of 8 run)<small>paper [-+.\d]+</small>', cell) for cell in cells)
+    # Three rows for each of eleven hosts, and eleven of other methods.
+    assert len(cells) == 44 * 9
+    printed = [re.fullmatch(r'(?:not run|0 of 8 run)(<small>paper [-+.\d]+</small>)?', cell)[1] for cell in cells]
+    # NACLIP + MLMP again, and its average.
+    assert sum(paper is None for paper in printed) == 3
     assert re.search(
         r'<b>0</b> rows agree.*<b>0</b> rows do not.*<b>87</b> rows have not run', section(out, 'paper'), re.S
     )
@@ -170,11 +174,16 @@ def test_number_of_fewer_images_than_planned_says_so(tmp_path: Path) -> None:
 def test_latex_has_the_papers_rows_in_its_order_between_rules(tmp_path: Path) -> None:
     fill(tmp_path, 'main')
     table = text(write(tmp_path), 'tables/paper/main.tex')
-    lines = [line for line in table.split(r'\midrule')[1].split(r'\bottomrule')[0].splitlines() if line]
+    blocks = table.split(r'\bottomrule')[0].split('\\midrule\n')[1:]
+    lines = [line for block in blocks for line in block.splitlines()]
     assert {line.count('&') for line in lines} == {10} and all(line.endswith(r'\\') for line in lines)
-    hosts = [tuple(cell.strip() for cell in line.split('&')[:2]) for line in lines[::3]]
+    names = [tuple(cell.strip() for cell in line.split('&')[:2]) for line in lines]
     suite = SUITES['paper']
+    hosts = [name for name in names if name[1]]
     assert hosts == [(suite.hosts[host], suite.backbones[backbone]) for host, _, backbone in suite.rows]
+    assert len(blocks) == len(hosts) == 11
+    assert [name for name, _ in names[:5]] == ['SCLIP', '+ FSA', '+ ResCLIP', '+ TPA', 'gain']
+    assert [block.split()[0] for block in blocks if '+ MLMP' in block] == ['NACLIP']
     assert '59.1 (59.1)' in lines[0] and r'\toprule' in table
 
 
@@ -235,6 +244,36 @@ def test_classes_of_the_ablations_host_are_drawn_with_their_names(tmp_path: Path
         assert len(names) == 5 and 'net <wire>' in names and 'never seen' not in names
 
 
+def test_runs_that_are_shown_class_by_class_can_be_chosen(tmp_path: Path) -> None:
+    fill(tmp_path, 'main', only=lambda run: str(run.row) == 'sclip_vit-b16')
+    assert 'figures/paper/classes-images' not in text(write(tmp_path, suites=['paper']), 'report.md')
+    chosen = ['sclip_vit-b16_voc21', 'sclip_vit-b16_ade20k']
+    page = text(write(tmp_path, suites=['paper'], classes=chosen), 'report.md')
+    assert re.findall(r'classes-images-(.*?)\.svg', page) == ['sclip-vit-b16-voc21', 'sclip-vit-b16-ade20k']
+    # Of five classes that are there, two are in fewer than 50 images, and both gain.
+    assert re.search(r'SCLIP ViT-B/16, VOC21 +\| +2 \| +100 \| +-1\.00', page)
+    with pytest.raises(TPAError, match='--classes sclip_voc21: the main table has no such run'):
+        write(tmp_path, suites=['paper'], classes=['sclip_voc21'])
+
+
+def test_without_a_rare_class_no_share_of_them_is_said(tmp_path: Path) -> None:
+    run = next(run for run in plan('main') if run.name == 'naclip_vit-b16_ade20k')
+    result = made_up(run, 0, RunFolder.of(run, tmp_path))
+    classes = tuple(replace(entry, images=100) for entry in result.variants[0].per_class)
+    save(tmp_path, replace(result, variants=(replace(result.variants[0], per_class=classes),)), run)
+    assert re.search(r'NACLIP ViT-B/16, ADE20K \| +0 \| +– \|', text(write(tmp_path, suites=['paper']), 'report.md'))
+
+
+def test_pools_say_which_share_of_the_evaluated_classes_they_have(tmp_path: Path) -> None:
+    fill(tmp_path, 'overlap', only=lambda run: run.benchmark == 'voc21')
+    table = text(write(tmp_path, suites=['paper']), 'tables/paper/overlap-pools.tex')
+    assert [line.split(' & ')[1:4] for line in table.splitlines() if line.startswith('VOC21')] == [
+        ['high', '80', '90'],
+        ['random', '50', '60'],
+        ['low', '20', '30'],
+    ]
+
+
 def test_claims_stand_beside_those_of_the_papers_cells_and_of_its_text(tmp_path: Path) -> None:
     fill(tmp_path, 'main', only=lambda run: run.row.host == 'sclip')
     out = write(tmp_path, suites=['paper'])
@@ -252,7 +291,8 @@ def test_rows_of_other_methods_stand_beside_the_papers(tmp_path: Path) -> None:
     for number, run in enumerate(others):
         save(tmp_path, made_up(run, number, RunFolder.of(run, tmp_path), base=50.0), run)
     out = write(tmp_path, suites=['paper'])
-    assert text(out, 'tables/paper/main-comparisons.tex').count('50.0') == 9
+    (row,) = (line for line in text(out, 'tables/paper/main.tex').splitlines() if line.count('50.0') == 9)
+    assert row.startswith('+ ResCLIP')
     resclip = text(out, 'tables/paper/main-resclip.tex')
     assert '50.0 (65.0)' in resclip and '(66.5)' in resclip and 'NACLIP + TPA' in resclip
     assert 'it is its base row plus the differences' in text(out, 'report.md')
@@ -267,10 +307,11 @@ def test_report_says_what_labels_were_used_for(several: Path) -> None:
 
 def test_times_come_with_the_papers_and_their_quartiles(several: Path) -> None:
     assert '10.00<small>paper 6.6</small>' in section(several, 'paper-cost')
-    said = 'ProxyCLIP ViT-B/16 VOC21: Imaginary device, images of 448 × 448 (median), 21 classes'
-    assert said in text(several, 'report.md')
+    assert 'Measured on Imaginary device' in text(several, 'report.md')
+    row = re.search(r'^\| ProxyCLIP \| ViT-B/16 +\| VOC21 .*$', text(several, 'report.md'), re.M)[0]
+    assert '448 × 448' in row and '31.50 (32.0)' in row
     first = numbers(several, 'cost-numbers')[0]
-    assert (first['Step'], first['Low'], first['High'], first['Paper']) == ('CLIP', '9.5', '11.0', '6.6')
+    assert (first['Step'], first['Low'], first['High'], first['Paper']) == ('CLIP', '9.5', '11', '6.6')
 
 
 def test_pictures_are_inside_the_page_and_what_is_missing_is_said(tmp_path: Path) -> None:

@@ -222,10 +222,11 @@ class SuitePlan:
         extractors: Key in results -> key of an encoder of the bank.
         composition: Rows with and without plug-ins.
         cost: Rows of ``cost``.
+        consistency: Rows of ``consistency``.
         pictures: Rows of ``pictures``.
         picture_benchmarks: Their benchmarks.
         anchors: Row of ``anchors``.
-        classes: Row -> benchmark whose classes are shown against their test images.
+        classes: Runs of the main table whose classes are shown against their test images.
         comparisons: Experiment -> rows of its table that are not TPA's: hosts with another method.
         own_images: ``backbone``, and the benchmarks whose settings serve for a user's classes, ``plain`` and with a
             ``background``.
@@ -240,9 +241,10 @@ class SuitePlan:
     extractors: Mapping[str, str] = field(default_factory=dict)
     composition: tuple[Row, ...] = ()
     cost: tuple[Row, ...] = ()
+    consistency: tuple[Row, ...] = ()
     pictures: tuple[Row, ...] = ()
     picture_benchmarks: tuple[str, ...] = ()
     anchors: Row | None = None
-    classes: Mapping[str, str] = field(default_factory=dict)
+    classes: tuple[str, ...] = ()
     comparisons: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
     own_images: Mapping[str, str] = field(default_factory=dict)

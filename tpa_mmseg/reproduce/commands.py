@@ -70,7 +70,7 @@ def report(args: argparse.Namespace) -> None:
     from .report import write_report
 
     source = _open(args.results or args.work_dir)
-    page, *others = write_report(source, args.out, args.suite, args.tolerance, args.figures)
+    page, *others = write_report(source, args.out, args.suite, args.tolerance, args.figures, args.classes)
     print(f'{page} and {len(others)} more files in {page.parent} (Markdown, CSV, LaTeX, figures).')
 
 

@@ -121,7 +121,7 @@ def bank_sizes(views: Iterable[RunView]) -> pd.DataFrame:
 def repetition(views: Iterable[RunView]) -> pd.DataFrame:
     """How many of the classes pools of growing size see again: percent, and the expected number."""
     rows = [
-        (one['benchmark'], one['source'], size, int(times), 100 * share, round(count * share, 2), count)
+        (one['benchmark'], one['source'], size, int(times), round(100 * share, 4), round(count * share, 2), count)
         for one, count in ((one, one['num_classes']) for one in entries(views, 'repetition'))
         for times, shares in one['at_least'].items()
         for size, share in zip(one['sizes'], shares, strict=False)
@@ -148,9 +148,10 @@ def cost(views: Iterable[RunView], steps: Mapping[str, str]) -> pd.DataFrame:
         # Sizes are measured once, steps have a median and quartiles.
         ours = {} if not found else {name: {'median': size} for name, size in vars(found).items()}
         ours |= {} if not found else {name: vars(timing) for name, timing in found.columns.items()}
-        common = {**labels(view.run), 'note': '' if found else 'not run'}
+        about = {'classes': found.num_classes, 'image': ' × '.join(map(str, found.image_size))} if found else {}
+        common = {**labels(view.run), 'classes': '–', 'image': '–', **about, 'note': '' if found else 'not run'}
         rows += [
             {**common, 'step': title, **ours.get(step, {}), 'paper': printed.get(step)} for step, title in steps.items()
         ]
     numbers = ['median', 'low', 'high', 'repeats', 'paper']
-    return _frame(rows, ['host', 'backbone', 'benchmark', 'step', 'note'], numbers)
+    return _frame(rows, ['host', 'backbone', 'benchmark', 'classes', 'image', 'step', 'note'], numbers)

@@ -19,8 +19,8 @@ from .context import RunContext
 from .results import OverlapSplit, RepetitionCurve, RunResult
 from .scoring import score
 
-# Classes are counted that are seen in at least so many images of the pool.
-_TIMES = (1, 2, 5, 10)
+#: Classes are counted that are seen in at least so many images of the pool.
+TIMES = (1, 2, 5, 10)
 _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 # Means over fewer draws would show the luck of the draw in the rare classes.
 _DRAWS = 100
@@ -45,14 +45,14 @@ def curve(seen: np.ndarray, seed: int, draws: int = _DRAWS) -> RepetitionCurve:
     images, num_classes = seen.shape
     sizes = sorted({size for size in _SIZES if size < images} | {images})
     rng = np.random.RandomState(seed)
-    thresholds = np.array(_TIMES)[:, None, None]
-    total = np.zeros((len(_TIMES), len(sizes)))
+    thresholds = np.array(TIMES)[:, None, None]
+    total = np.zeros((len(TIMES), len(sizes)))
     for _ in range(draws):
         counts = seen[rng.permutation(images)].cumsum(0, dtype=np.int32)[np.array(sizes) - 1]
         total += (counts >= thresholds).mean(-1)
     at_least = {
         str(times): tuple(round(float(share), 6) for share in row / draws)
-        for times, row in zip(_TIMES, total, strict=True)
+        for times, row in zip(TIMES, total, strict=True)
     }
     return RepetitionCurve('labels', tuple(sizes), at_least, num_classes, draws)
 

@@ -42,5 +42,8 @@ def reference(run: Run, setting: str = 'full') -> Reference:
 
 
 def cost_reference(run: Run) -> dict[str, float]:
-    """The paper's costs on an A100; empty for suites other than the paper's."""
-    return paper.costs(run.row.backbone) if run.suite == 'paper' else {}
+    """The paper's costs on an A100, and its size of the bank; empty for suites other than the paper's."""
+    if run.suite != 'paper':
+        return {}
+    size = paper.tables()['bank_kb'].get(run.benchmark)
+    return paper.costs(run.row.backbone) | ({} if size is None else {'prototypes_kb': size})

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import pandas as pd
 
+from ...errors import TPAError
 from .. import frames
 from ..folders import RunView, State
 from ..sources import Source
@@ -40,30 +41,36 @@ class Part:
     sections: list[Section]
 
 
-def build_report(source: Source, suites: Sequence[str] | None, tolerance: float) -> list[Part]:
+def build_report(
+    source: Source, suites: Sequence[str] | None, tolerance: float, classes: Sequence[str] = ()
+) -> list[Part]:
     """Reads all results.
 
     Args:
         source: Where they are.
         suites: Names of suites; by default the paper's, and every other in which something was started.
         tolerance: How far a number may be from the paper's, in points of mIoU.
+        classes: Runs of the main table whose classes are shown; by default those of the catalog.
     """
     found = {name: source.views(name) for name in suites or SUITES}
-    return [
-        _part(name, views, tolerance)
+    found = {
+        name: views
         for name, views in found.items()
         if suites or name == 'paper' or any(view.state is not State.WAITING for view in views)
-    ]
+    }
+    known = {view.run.name for views in found.values() for view in views if view.run.experiment == 'main'}
+    for name in set(classes) - known:
+        raise TPAError(f'--classes {name}: the main table has no such run; `list main` shows their names.')
+    return [_part(name, views, tolerance, classes) for name, views in found.items()]
 
 
-def _part(name: str, views: list[RunView], tolerance: float) -> Part:
+def _part(name: str, views: list[RunView], tolerance: float, classes: Sequence[str]) -> Part:
     cells, notes, verdicts = frames.cells(views, tolerance), [WORDS['incomparable']], {}
     if name == 'paper':
         counts, notes = frames.verdicts(cells).verdict.value_counts(), [_comparison(cells, tolerance)]
         verdicts = {verdict: int(counts.get(verdict, 0)) for verdict in VERDICTS}
-    return Part(
-        name, SUITES[name].title, [*notes, origins(views)], verdicts, build_sections(SUITES[name], views, cells)
-    )
+    suite = replace(SUITES[name], classes=tuple(classes) or SUITES[name].classes)
+    return Part(name, suite.title, [*notes, origins(views)], verdicts, build_sections(suite, views, cells))
 
 
 def _comparison(cells: pd.DataFrame, tolerance: float) -> str:

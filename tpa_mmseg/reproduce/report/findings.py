@@ -12,6 +12,7 @@ from ..folders import RunView, State
 from ..suite import Suite
 from .figures import slug
 from .section import Section
+from .tables import Cell
 
 #: Experiment -> its runs.
 Runs = Mapping[str, Sequence[RunView]]
@@ -47,7 +48,8 @@ def growth(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
     reached = reached.reindex(columns=list(_REACHED)).reset_index()
     *parts, everything = _REACHED
     for name in parts:
-        reached[f'{name} share'] = (100 * reached[name] / reached[everything]).where(reached[everything] > 0)
+        share = 100 * reached[name] / reached[everything].where(reached[everything] > 0)
+        reached[f'{name} share'] = share.round()
     columns = [f'Gain at {title}' for title in _REACHED.values()] + [f'{_REACHED[name]}: % of all' for name in parts]
     section.tabulate('bank-size-reached', 'Share of the final gain that is reached', reached, ['Benchmark', *columns])
     section.draw('bank-size-share', frame)
@@ -74,31 +76,41 @@ def _expected(section: Section, frame: pd.DataFrame) -> None:
     found = found[['benchmark', 'seen', 'expected', 'classes']]
     table = found.pivot_table('expected', ['benchmark', 'classes'], 'seen', 'first', sort=False)
     table = table.reset_index().rename(columns={'benchmark': 'Benchmark', 'classes': 'Classes'})
-    section.tabulate('repetition-expected', f'Expected classes in {DEFAULT_SIZE} images', table)
+    section.tabulate('repetition-expected', f'Classes expected so often in {DEFAULT_SIZE} images', table)
     section.draw('repetition-expected', found)
 
 
 def overlaps(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
     """The pools, and the change of every class under each, inside the pool and outside it."""
     pools = frames.entries(runs['overlap'], 'overlap')
+    if not pools:
+        return
     rows = [
-        (one['benchmark'], one['key'], 100 * one['overlap'], 100 * one['classes_shared'], one['pool_images'])
+        (
+            one['benchmark'],
+            one['key'],
+            round(100 * one['overlap']),
+            round(100 * one['classes_shared']),
+            one['pool_images'],
+        )
         for one in pools
     ]
     names = ['Benchmark', 'Pool', 'Overlap, %', 'Classes shared, %', 'Pool images']
-    section.tabulate('overlap-pools', 'The pools', pd.DataFrame(rows, columns=names), numbers=True)
+    title = 'The pools, and the evaluated classes that they share'
+    section.tabulate('overlap-pools', title, pd.DataFrame(rows, columns=names))
     shared = {(one['run'], one['key'], name) for one in pools for name in one['shared']}
     frame = frames.classes(runs['overlap'], [one['key'] for one in pools]).rename(columns={'key': 'pool'})
     frame = frame[frame.support > 0].dropna(subset='gain')
     keys = frame[['run', 'pool', 'class']].itertuples(index=False, name=None)
     frame = frame.assign(place=['in the pool' if key in shared else 'not in the pool' for key in keys])
-    if frame.empty:
-        return
     means = frame.groupby(['benchmark', 'pool', 'place'], sort=False).gain.agg(['size', 'mean']).unstack('place')
     means = means.swaplevel(axis=1).sort_index(axis=1, level=0, sort_remaining=False).round(2)
     means.columns = [f'{"Classes" if kind == "size" else "Mean gain"} {place}' for place, kind in means.columns]
     table = means.reset_index().rename(columns={'benchmark': 'Benchmark', 'pool': 'Pool'})
     section.tabulate('overlap-places', 'Classes inside and outside the pool', table)
+    # Beside each other as far as there is room: multiples of the golden ratio spread any number of points evenly.
+    spread = frame.groupby(['benchmark', 'pool', 'place']).cumcount() * 0.618 % 1
+    frame = frame.assign(beside=frame.place.eq('not in the pool') + 0.1 + 0.8 * spread)
     for benchmark, found in frame.groupby('benchmark', sort=False):
         section.draw(f'overlap-classes-{slug(benchmark)}', found, 'overlap-classes', benchmark)
 
@@ -111,25 +123,28 @@ def class_gains(section: Section, suite: Suite, views: Sequence[RunView]) -> Non
         suite: Says which classes are shown.
         views: The runs of the main table.
     """
-    done = {(str(view.run.row), view.run.benchmark): view for view in views if view.state is State.DONE}
-    chosen = [('classes-images', pair) for pair in suite.classes.items()]
-    chosen += [('classes-sorted', (str(suite.growth), benchmark)) for benchmark in suite.benchmarks]
-    for kind, pair in chosen:
-        if pair in done:
-            frame = frames.classes([done[pair]]).dropna(subset=['gain', 'host_iou']).sort_values('host_iou')
+    done = {view.run.name: view for view in views if view.run.settings and view.state is State.DONE}
+    chosen = [('classes-images', run) for run in suite.classes]
+    chosen += [('classes-sorted', f'{suite.growth}_{benchmark}') for benchmark in suite.benchmarks]
+    rows = {}
+    for kind, run in chosen:
+        if run in done:
+            frame = frames.classes([done[run]]).dropna(subset=['gain', 'host_iou']).sort_values('host_iou')
             title = f'{frame.host.iloc[0]} {frame.backbone.iloc[0]}, {frame.benchmark.iloc[0]}'
             names = {'axis': {'labels': len(frame) <= _NAMES, 'ticks': False}} if kind == 'classes-sorted' else {}
             shown = frame[frame.images > 0] if kind == 'classes-images' else frame
-            section.draw(f'{kind}-{slug("_".join(pair))}', shown, kind, title, x=names)
-            section.notes.append(f'{title}: {_in_numbers(frame)}')
-    section.notes = list(dict.fromkeys(section.notes))
+            # Between numbers of one size a log axis has no ticks.
+            near = kind == 'classes-images' and shown.images.max() <= 5 * shown.images.min()
+            section.draw(f'{kind}-{slug(run)}', shown, f'{kind}-near' if near else kind, title, x=names)
+            rows[title] = _in_numbers(frame)
+    if rows:
+        columns = ['Rare classes', 'Of these gain, %', 'Correlation of gain and base IoU']
+        table = pd.DataFrame.from_dict(rows, 'index', columns=columns).reset_index(names='Host and benchmark')
+        section.tabulate('classes', f'The figures in numbers; rare classes are in fewer than {_RARE} images', table)
 
 
-def _in_numbers(frame: pd.DataFrame) -> str:
-    """The numbers under a figure. Args: frame: classes of one run."""
+def _in_numbers(frame: pd.DataFrame) -> tuple[int, float, Cell]:
+    """Rare classes, percent of them that gain, correlation of gain and base IoU. Args: frame: classes of one run."""
     rare = frame[frame.images.between(1, _RARE - 1)]
-    share = f'{100 * (rare.gain > 0).mean():.0f} % of the {len(rare)} rare classes (below {_RARE} images) gain'
-    relation = frame.gain.corr(frame.host_iou) if len(frame) > 2 else float('nan')
-    correlation = 'not defined' if pd.isna(relation) else f'{relation:+.2f}'
-    few = share if len(rare) else f'no class is rare (below {_RARE} images)'
-    return f'{few}; the correlation of gain and base IoU is {correlation}.'
+    correlation = frame.gain.corr(frame.host_iou) if len(frame) > 2 else float('nan')
+    return len(rare), round(100 * (rare.gain > 0).mean(), 0), Cell(correlation, digits=2, signed=True)

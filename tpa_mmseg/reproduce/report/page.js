@@ -9,8 +9,8 @@ function draw(plot) {
   const words = { labelColor: soft, titleColor: text, labelFontSize: 12, titleFontSize: 12, titleFontWeight: 'normal' };
   const config = {
     background: 'transparent', font: 'system-ui, sans-serif', view: { stroke: null },
-    axis: { ...words, gridColor: rule, domainColor: soft, tickColor: soft, labelFlush: true },
-    legend: { ...words, orient: 'top', symbolBaseStrokeColor: soft }, rule: { color: soft },
+    axis: { ...words, gridColor: rule, domainColor: soft, tickColor: soft }, axisX: { labelFlush: true },
+    legend: { ...words, orient: 'top', columns: Math.max(2, Math.floor(plot.clientWidth / 120)) }, rule: { color: soft },
   };
   plot.spec ??= JSON.parse(plot.firstElementChild.textContent);
   drawn.add(plot);

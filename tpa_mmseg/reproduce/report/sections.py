@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from ...catalog import paper
+from ...catalog import Row, paper
 from .. import frames
 from ..claims import Claim, claims, measured
 from ..experiments import EXPERIMENTS
@@ -77,8 +77,11 @@ def _claims(suite: Suite, runs: Runs, cells: pd.DataFrame) -> Section:
     rows = []
     for title in dict.fromkeys((*theirs, *ours)):
         mine, their = ours.get(title, Claim(title)), theirs.get(title, Claim(title))
-        cell = Cell(mine.value, their.value, digits=0 if title == 'negative cells' else 2)
-        text = '' if their.printed is None else f'{their.printed:g}'
+        digits = 0 if title == 'negative cells' else 2
+        cell = Cell(mine.value, their.value, digits=digits)
+        text = Cell() if their.printed is None else Cell(their.printed, digits=digits // 2)
+        for key, name in suite.backbones.items():
+            title = title.replace(f', {key}', f', {name}')
         rows.append((title[0].upper() + title[1:], cell, mine.cells, text))
     ours_and = "Ours, and from the paper's cells" if theirs else 'Ours'
     frame = pd.DataFrame(rows, columns=['Claim', ours_and, 'Cells of ours', "In the paper's text"])
@@ -87,29 +90,43 @@ def _claims(suite: Suite, runs: Runs, cells: pd.DataFrame) -> Section:
 
 
 def _hosts(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
-    """Three rows for each host: alone, with TPA, gain. Then the rows of other methods."""
+    """Rows for each host: alone, with other methods, with TPA, gain."""
     others = cells.run.isin([view.run.name for view in runs[section.name] if not view.run.settings])
-    frame = wide(cells[~others], {**_HOSTS, 'quantity': 'Row'}, digits=1)
-    added = frame.Row != 'base'
-    frame['Host'] = frame.Host.where(~added, frame.Row.map(WORDS['rows']))
-    frame.loc[added, 'Backbone'] = ''
-    section.tabulate(section.name, f'mIoU: {section.about}', frame.drop(columns='Row'), group=3)
-    _comparisons(section, cells, others)
+    methods = set(cells.row[others])
+    if methods and cells[others].ours.isna().all():
+        section.notes.append(WORDS['comparisons'])
+        # Without numbers of ours or of the paper there is nothing to compare.
+        cells = cells[~others | cells[others].paper.notna().any()]
+    frame = wide(cells, {'row': 'Row', **_HOSTS, 'quantity': 'Number'}, digits=1)
+    section.tabulate(section.name, f'mIoU: {section.about}', _in_blocks(frame, methods), grouped=True)
+    _resclip(section, cells)
     _numbers(section, cells)
     if cells.paper.notna().any():
         section.notes.append(paper.about_base_rows())
 
 
-def _comparisons(section: Section, cells: pd.DataFrame, others: pd.Series) -> None:
-    """Rows of other methods on the same hosts, and ResCLIP on the host of the ablations beside TPA."""
-    if not others.any():
-        return
-    frame = wide(cells[others], _HOSTS, digits=1)
-    section.tabulate(f'{section.name}-comparisons', 'mIoU of other methods on the same hosts', frame)
+def _in_blocks(frame: pd.DataFrame, others: set[str]) -> pd.DataFrame:
+    """The table of hosts as the paper has it. Args: frame: with Row, Host, Number; others: rows of other methods."""
+    method = frame.Row.isin(others)
+    host = frame.Row.where(~method, frame.Row.map(_without_method)).map(list(dict.fromkeys(frame.Row)).index)
+    place = frame.Number.map({'base': 0, 'tpa': 2, 'gain': 3}).where(~method, 1)
+    names = frame.Number.map(WORDS['rows']).where(~method, '+' + frame.Host.str.rpartition('+')[2])
+    frame = frame.assign(Host=frame.Host.where(place == 0, names), Backbone=frame.Backbone.where(place == 0, ''))
+    return frame.iloc[(10 * host + place).argsort(kind='stable')].drop(columns=['Row', 'Number'])
+
+
+def _without_method(row: str) -> str:
+    """``proxyclip-sam-fsa_vit-b16`` -> ``proxyclip-sam_vit-b16``."""
+    parts = Row.of(row)
+    return str(parts._replace(variant=parts.variant.rpartition('-')[0]))
+
+
+def _resclip(section: Section, cells: pd.DataFrame) -> None:
+    """ResCLIP on the host of the ablations beside TPA."""
     row = SUITES[cells.suite.iloc[0]].ablation
-    beside = cells.row.isin([str(row), str(row._replace(variant='resclip'))])
-    if section.name == 'main' and (beside & others).any():
-        found = cells[beside & (cells.quantity != 'gain')]
+    resclip = str(row._replace(variant='resclip'))
+    if section.name == 'main' and cells.row.eq(resclip).any():
+        found = cells[cells.row.isin([str(row), resclip]) & (cells.quantity != 'gain')]
         found = found.assign(host=found.host + found.quantity.map({'base': '', 'tpa': ' + TPA'}))
         section.tabulate('main-resclip', 'ResCLIP and TPA on the same host (mIoU)', wide(found, _HOSTS, digits=1))
 
@@ -130,6 +147,16 @@ def _numbers(section: Section, cells: pd.DataFrame) -> None:
     columns = [name for name in titles if printed or name not in ('paper', 'difference')]
     frame = cells[columns].rename(columns=titles)
     section.tabulate(f'{section.name}-numbers', 'All numbers (mIoU)', frame, numbers=True)
+    rows = zip(cells.row, cells.host + ' ' + cells.backbone, strict=True)
+    names = dict(rows) | dict(zip(cells.setting, cells.title, strict=True))
+    found = [
+        f'{names[entry["key"]]}: {entry["printed"]} instead of {entry["mean"]}'
+        for entry in paper.tables()['averages_that_differ_from_the_mean']
+        if printed and entry['table'] == section.name and entry['key'] in names
+    ]
+    if found:
+        others = '; '.join(found)
+        section.notes.append(f"The paper's averages are the means of its cells. It prints others for {others}.")
 
 
 def _consistency(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
@@ -145,31 +172,31 @@ def _consistency(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
         told = told.reindex(columns=['kappa_0', 'kappa_inf', 'rho', 'beta2'])
         told['kappa_0 / kappa_inf'] = (told.kappa_0 / told.kappa_inf).where(told.kappa_inf > 0)
         frame = scores.join(told.round(3)).reset_index().rename(columns={name: name.capitalize() for name in names})
-        caption = f'mIoU of host and TPA, gain of other settings over TPA: {section.about}'
-        section.tabulate('consistency', caption, frame.rename(columns={'': 'Host alone'}))
+        signed = frame[others].map(lambda gain: Cell(gain, digits=2, signed=True))
+        table = frame.assign(**signed).rename(columns={'': 'Host alone'})
+        section.tabulate('consistency', 'mIoU of host and TPA, and gains over TPA', table)
         points = frame.rename(columns={'Consistent TPA': 'gain', 'kappa_0 / kappa_inf': 'follows'})
         section.draw('consistency', points.rename(columns=str.lower))
     _numbers(section, cells)
 
 
 def _cost(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
-    titles, names = WORDS['steps'] | WORDS['sizes'], ['host', 'backbone', 'benchmark']
+    titles, names = WORDS['steps'] | WORDS['sizes'], ['host', 'backbone', 'benchmark', 'classes', 'image']
     frame = frames.cost(runs['cost'], titles)
     cells = [Cell(row.median, row.paper, note=row.note, digits=2) for row in frame.itertuples()]
     frame = frame.drop(columns='note')
     table = frame.assign(cell=cells).pivot(index=names, columns='step', values='cell')
     table = table.reindex(pd.MultiIndex.from_frame(frame[names].drop_duplicates()), columns=list(titles.values()))
     table = table.reset_index().rename(columns={name: name.capitalize() for name in names})
-    section.tabulate('cost', 'Median milliseconds per image, and what is kept', table)
+    section.tabulate('cost', 'Median milliseconds per image (of the median size), and what is kept', table)
     known = frame.dropna(subset=['median', 'paper'], how='all').rename(columns=str.capitalize)
     section.tabulate('cost-numbers', 'All times with their quartiles', known, numbers=True)
     first = frame[frame.benchmark.eq(frame.benchmark.iat[0]) & frame.step.isin(WORDS['steps'].values())]
     if first['median'].notna().any():
         section.draw('cost', first.dropna(subset='median'))
-    for one in (view for view in runs['cost'] if view.result is not None):
-        cost, name = one.result.cost, '{host} {backbone} {benchmark}'.format(**frames.labels(one.run))
-        about = f'images of {" × ".join(map(str, cost.image_size))} (median), {cost.num_classes} classes'
-        section.notes.append(f'{name}: {cost.device}, {about}.')
+    devices = sorted({view.result.cost.device for view in runs['cost'] if view.result is not None})
+    if devices:
+        section.notes.append(f'Measured on {", ".join(devices)}, one image at a time.')
 
 
 def _pictures(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
@@ -179,13 +206,13 @@ def _pictures(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
 def _classes(suite: Suite, views: list[RunView]) -> Section:
     """Gain of each class. Args: views: the runs of the main table."""
     chosen = [view for view in views if view.run.row == suite.ablation]
-    name = f'{suite.hosts[suite.ablation.host]} {suite.backbones[suite.ablation.backbone]}'
-    section = _start('classes', 'Gain of each class', f'which classes {name} gains with TPA', chosen)
+    section = _start('classes', 'Gain of each class', WORDS['about classes'], chosen)
     class_gains(section, suite, views)
     titles = WORDS['classes']
     for benchmark, rows in frames.classes(chosen).groupby('benchmark', sort=False):
         table = rows[list(titles)].rename(columns=titles)
-        section.tabulate(f'classes-{slug(benchmark)}', f'{benchmark}: every class', table, numbers=True)
+        title = f'{rows.host.iloc[0]} {rows.backbone.iloc[0]}, {benchmark}: every class'
+        section.tabulate(f'classes-{slug(benchmark)}', title, table, numbers=True)
     return section
 
 

@@ -45,34 +45,41 @@ class Table:
         name: Name of its files.
         caption: What it shows.
         frame: Its cells: numbers, names, or :class:`Cell`.
-        group: How many rows belong together.
+        grouped: Whether rows belong together, from one with a name in the second column to the next.
         numbers: Whether it is one for further work: a CSV file, folded on the page.
     """
 
     name: str
     caption: str
     frame: pd.DataFrame
-    group: int = 1
+    grouped: bool = False
     numbers: bool = False
 
     def to_html(self) -> str:
         heads = [_html(name, side == 'r') for name, side in zip(self.frame, self._sides, strict=True)]
-        kinds = ['sortable' if self.group == 1 else 'grouped']
-        return self.frame.map(_html).set_axis(heads, axis=1).to_html(index=False, escape=False, border=0, classes=kinds)
+        kinds = ['grouped' if self.grouped else 'sortable']
+        frame = self._shown.map(_html).set_axis(heads, axis=1)
+        return frame.to_html(index=False, escape=False, border=0, classes=kinds)
 
     def to_markdown(self) -> str:
-        frame = self.frame.map(markdown).rename(columns=markdown)
+        frame = self._shown.map(markdown).rename(columns=markdown)
         return render(list(frame.columns), frame.values.tolist(), self._sides, markdown=True)
 
     def to_latex(self) -> str:
         """With the rules of booktabs."""
-        frame = self.frame.map(_latex).rename(columns=_latex)
+        frame = self._shown.map(_latex).rename(columns=_latex)
         names = {'caption': _latex(self.caption), 'label': f'tab:{self.name}', 'column_format': self._sides}
-        return frame.to_latex(index=False, escape=False, **names)
+        text = frame.to_latex(index=False, escape=False, **names)
+        # A rule before every row that has a name in the second column.
+        return re.sub(r'(?<=\\\\\n)(?=[^&\n]*& [^& ])', r'\\midrule\n', text) if self.grouped else text
 
     def to_csv(self) -> str:
         """Numbers are not rounded, and stay numbers."""
-        return self.frame.map(_plain).rename(columns=_plain).to_csv(index=False)
+        return self.frame.map(_plain).rename(columns=_plain).convert_dtypes().to_csv(index=False)
+
+    @property
+    def _shown(self) -> pd.DataFrame:
+        return self.frame.apply(_aligned) if len(self.frame) else self.frame
 
     @property
     def _sides(self) -> str:
@@ -95,9 +102,16 @@ def _text(value: object) -> str:
         return ' '.join(filter(None, (ours, f'({paper})' if paper else '', mark, value.note)))
     if value is None or pd.isna(value):
         return '–'
-    if float(value).is_integer():
-        return f'{value:,.0f}'
-    return f'{value:,.2f}' if abs(value) >= 1 else f'{value:.3g}'
+    return f'{value:,.0f}'
+
+
+def _aligned(column: pd.Series) -> pd.Series:
+    """Numbers of a column with the same decimals; none if all are whole."""
+    numbers = pd.to_numeric(column.where(~column.map(lambda value: isinstance(value, str | Cell))))
+    if (numbers.dropna() % 1 == 0).all():
+        return column
+    digits = 2 if numbers.abs().max() >= 1 else 3
+    return column.map(lambda value: value if isinstance(value, str | Cell) else Cell(value, digits=digits))
 
 
 def _parts(cell: Cell) -> tuple[str, str, str]:
@@ -154,12 +168,14 @@ def wide(cells: pd.DataFrame, by: dict[str, str], digits: int) -> pd.DataFrame:
             note = row.state.removeprefix('done').removeprefix(', ')
             found[row.benchmark] = Cell(row.ours, row.paper, row.outside, note)
         signed = bool((line.quantity == 'gain').all())
-        shown = (found.get(name, Cell(note='not planned')) for name in columns)
+        shown = (found.get(name, Cell()) for name in columns)
         rows.append([*key, *(cell._replace(digits=digits, signed=signed) for cell in shown)])
     return pd.DataFrame(rows, columns=[*by.values(), *columns])
 
 
 def _average(line: pd.DataFrame, benchmarks: int) -> Cell:
+    if len(line) == 1:
+        return Cell()
     ours, paper = line.ours.mean(skipna=False), line.paper.mean(skipna=False)
     if pd.isna(ours):
         return Cell(paper=paper, note=f'{line.ours.count()} of {len(line)} run')

@@ -29,6 +29,7 @@ def write_report(
     suites: Sequence[str] | None = None,
     tolerance: float = TOLERANCE,
     formats: Sequence[str] = FIGURE_FORMATS,
+    classes: Sequence[str] = (),
 ) -> list[Path]:
     """Writes ``report.html``, ``report.md``, ``tables/<suite>/*.csv|tex`` and ``figures/<suite>/*.svg|png|pdf``.
 
@@ -38,12 +39,13 @@ def write_report(
         suites: Names of suites; by default the paper's, and every other in which something was started.
         tolerance: How far a number may be from the paper's, in points of mIoU, without being marked.
         formats: Of the figures' files.
+        classes: Runs of the main table whose classes are shown; by default those of the catalog.
 
     Returns:
         The files, the page first.
     """
     out = source.folder / 'report' if out is None else Path(out)
-    parts = build_report(source, suites, tolerance)
+    parts = build_report(source, suites, tolerance, classes)
     written = []
     for name, content in _files(parts, formats):
         with atomic_write(out / name) as file:
