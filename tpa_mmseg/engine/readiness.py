@@ -74,8 +74,11 @@ def _weights(cfg: Config) -> Iterator[Finding]:
         for need in needs(cfg.model):
             path = need.source.locate()
             state = f'{need.source.title}: {path}' if path else f'{need.source.title} ({need.place})'
-            hint = '' if path else f' is not on this machine: tpa weights download {cfg.filename}'
-            yield Finding('Weights', state + hint, missing=path is None)
+            if path is None:
+                own = 'copy it there, or correct the config'
+                remedy = own if need.source.own is not None else f'tpa weights download {cfg.filename}'
+                state += f' is not on this machine: {remedy}'
+            yield Finding('Weights', state, missing=path is None)
     except TPAError as error:
         yield Finding('Weights', str(error), missing=True)
 

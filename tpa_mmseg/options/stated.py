@@ -10,7 +10,7 @@ from .rules import Range
 OPENMMLAB = ('mmengine.', 'mmcv.', 'mmseg.')
 #: Name of an option -> its annotation. These names mean the same in every class.
 STATED: dict[str, Any] = {
-    'img_suffix': str | Sequence[str],
+    'img_suffix': str,
     'seg_map_suffix': str,
     'reduce_zero_label': bool | None,
     'max_refetch': Annotated[int, Range(0)],
