@@ -55,11 +55,12 @@ def follows(section: Section, frame: pd.DataFrame) -> None:
     found = found.rename(columns=str.lower).dropna(subset=['follows', 'gain'])
     if found.empty:
         return
-    places = axes('follows', 'How far labels follow the image: kappa_0 / kappa_inf', 'gain', 'Gain in mIoU over TPA')
+    places = axes('follows', 'kappa_0 / kappa_inf', 'gain', 'Gain in mIoU over TPA')
     tips = hover('host', 'backbone', 'benchmark', 'gain', 'follows')
     chart = alt.Chart(found).encode(**places, color=alt.Color('host:N', title=None, sort=None), tooltip=tips)
     points = chart.mark_point(filled=True, size=70)
-    section.draw('consistency', "Gain of consistent TPA over the paper's TPA, host by host", points, zero=True)
+    caption = "Gain of consistent TPA over the paper's against how far labels follow the image, host by host"
+    section.draw('consistency', caption, points, zero=True)
 
 
 def _grow(
