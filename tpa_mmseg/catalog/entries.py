@@ -222,6 +222,7 @@ class SuitePlan:
         extractors: Key in results -> key of an encoder of the bank.
         composition: Rows with and without plug-ins.
         cost: Rows of ``cost``.
+        consistency: Rows of ``consistency`` beside those of the main table.
         pictures: Rows of ``pictures``.
         picture_benchmarks: Their benchmarks.
         anchors: Row of ``anchors``.
@@ -240,6 +241,7 @@ class SuitePlan:
     extractors: Mapping[str, str] = field(default_factory=dict)
     composition: tuple[Row, ...] = ()
     cost: tuple[Row, ...] = ()
+    consistency: tuple[Row, ...] = ()
     pictures: tuple[Row, ...] = ()
     picture_benchmarks: tuple[str, ...] = ()
     anchors: Row | None = None

@@ -30,7 +30,7 @@ _KINDS = {
     'suites': SuitePlan,
 }
 _FOLDER = 'configs'
-_ROWS = ('ablation', 'growth', 'vfm', 'composition', 'cost', 'pictures', 'anchors', 'comparisons')
+_ROWS = ('ablation', 'growth', 'vfm', 'composition', 'cost', 'consistency', 'pictures', 'anchors', 'comparisons')
 _added: list[Path] = []
 
 

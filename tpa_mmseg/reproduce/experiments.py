@@ -104,7 +104,7 @@ def _extractor(suite: Suite) -> tuple:
 
 
 def _consistency(suite: Suite) -> tuple:
-    return suite.rows, suite.benchmarks, CONSISTENCY
+    return (*suite.rows, *suite.consistency), suite.benchmarks, CONSISTENCY
 
 
 def _cost(suite: Suite) -> tuple:
