@@ -27,7 +27,7 @@ def write(path: Path, text: str) -> Path:
 def test_catalog_has_every_config_that_there_is() -> None:
     combinations = list(CATALOG.combinations())
     files = {one.file for one in combinations}
-    assert len(files) == len(combinations) == 406
+    assert len(files) == len(combinations) == 407
     assert len(list(CATALOG.combinations('paper'))) == 365
     assert all((CONFIGS / file).is_file() for file in files)
 

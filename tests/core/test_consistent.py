@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -9,6 +11,7 @@ import torch.nn.functional as F
 from tests.core.cases import RULES, SHAPES, random_scores
 from tpa_mmseg.core import ENCODER, Adapter, AnchorRule, Evidence, Fusion, PrototypeBank, QueryScores, bilinear, decide
 from tpa_mmseg.core import scores as score_maps
+from tpa_mmseg.core.bank_file import read_bank
 from tpa_mmseg.core.centered import SecondTerm
 from tpa_mmseg.core.diagnosis import Diagnosis, measured_with
 from tpa_mmseg.errors import TPAError
@@ -16,9 +19,9 @@ from tpa_mmseg.errors import TPAError
 CLASSES, DIM, GATE = 5, 7, 0.15
 
 
-def bank_of(images: int = 6, uncovered: int | None = 3) -> PrototypeBank:
+def bank_of(images: Iterable[int] = range(6), uncovered: int | None = 3) -> PrototypeBank:
     bank = PrototypeBank(CLASSES, DIM, AnchorRule(k=1.1, k_min=1))
-    for number in range(images):
+    for number in images:
         torch.manual_seed(number)
         maps = QueryScores(random_scores(CLASSES, (6, 6)), (18, 18))
         bank.add(Evidence(maps, {ENCODER: torch.randn(DIM, 6, 6) + 1}, f'{number}.jpg'))
@@ -106,15 +109,24 @@ def test_a_diagnosis_of_zero_is_the_papers_tpa_bit_for_bit(rule):
 
 
 def test_a_bank_keeps_two_halves_whose_sum_is_the_papers():
-    bank = bank_of(12, None)
+    bank = bank_of(range(12), None)
     names = [f'{number}.jpg' for number in range(12)]
     halves = [Evidence(evidence_of(SHAPES['square']).scores, {}, name).half for name in names]
     assert set(halves) == {0, 1}
     assert 0 < bank.half_counts.sum() < bank.counts.sum()
-    merged = PrototypeBank(CLASSES, DIM, bank.rule)
-    for part in (bank_of(6, None), bank_of(6, None)):
-        merged.merge(part)
-    torch.testing.assert_close(merged.half_sums, 2 * bank_of(6, None).half_sums)
+
+
+def test_merged_and_extended_banks_are_those_built_at_once(tmp_path):
+    whole, merged = bank_of(range(12), None), bank_of(range(5), None)
+    merged.merge(bank_of(range(5, 9), None))
+    merged.save(tmp_path / 'bank.safetensors')
+    merged = PrototypeBank.load(tmp_path / 'bank.safetensors')
+    merged.merge(bank_of(range(9, 12), None))
+    assert torch.equal(merged.counts, whole.counts) and torch.equal(merged.half_counts, whole.half_counts)
+    torch.testing.assert_close(merged.half_sums, whole.half_sums, rtol=1e-12, atol=1e-12)
+    one, other = whole.centered_prototypes(), merged.centered_prototypes()
+    torch.testing.assert_close(one.vectors, other.vectors, rtol=1e-9, atol=1e-12)
+    assert one.reproducibility == pytest.approx(other.reproducibility, abs=1e-9)
 
 
 def test_a_saved_bank_keeps_its_halves_and_its_diagnosis(tmp_path):
@@ -122,6 +134,8 @@ def test_a_saved_bank_keeps_its_halves_and_its_diagnosis(tmp_path):
     bank.diagnosis = Diagnosis(0.3, 0.9, 0.8, 4.0, 2.0, 100, measured_with(Fusion(consistent=True)))
     bank.save(tmp_path / 'bank.safetensors')
     again = PrototypeBank.load(tmp_path / 'bank.safetensors')
+    _, about = read_bank(tmp_path / 'bank.safetensors')
+    assert about['fingerprint']['diagnosis']['beta2'] == 2.0
     assert again.diagnosis == bank.diagnosis
     assert torch.equal(again.half_sums, bank.half_sums) and torch.equal(again.half_counts, bank.half_counts)
     assert again.second_term(Fusion(consistent=True)).beta2 == 2.0

@@ -186,8 +186,7 @@ class CenteredLookup:
         added = torch.addcmul(-self.lowest[band], products, scale)
         if self.opened is not None:
             added *= self.opened[start:stop]
-        index = self.index[start:stop]
-        log.index_add_(0, index - first if first else index, added)
+        log.index_add_(0, self.index[start:stop] - first, added)
 
 
 def _norm_around(norm: Tensor, along_center: Resized) -> Tensor:
