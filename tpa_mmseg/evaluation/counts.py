@@ -45,7 +45,7 @@ class ClassCounts:
 
         Args: (C,) pixels that are correct, pixels predicted as the class, pixels of the class.
         """
-        self._support = self._support + true
+        self._support = self._support + true.long()  # a GPU counts an image in 32 bits
         # In float32 and image by image, as IoUMetric does: the scores must be the same.
         right, given, true = right.float(), given.float(), true.float()
         areas = [right, given + true - right, given, true]

@@ -81,7 +81,9 @@ class NormAdaptation(HostWrapper):
         Returns:
             (steps,) mean objective of the windows at the start of each step.
         """
-        windows = [window for window in windows if torch.isfinite(window).all()]
+        # One list of flags, so that a GPU is waited for once.
+        finite = torch.stack([torch.isfinite(window).all() for window in windows]).tolist()
+        windows = [window for window, known in zip(windows, finite, strict=True) if known]
         if not windows:
             return torch.zeros(0)
 
