@@ -17,9 +17,6 @@ from .section import Section
 from .sections import build_sections
 from .words import WORDS
 
-#: Verdicts on the rows of the paper, in the order of the summary, and what they mean.
-VERDICTS: dict[str, str] = WORDS['verdicts']
-
 
 @dataclass(frozen=True)
 class Part:
@@ -60,7 +57,7 @@ def _part(name: str, views: list[RunView], tolerance: float) -> Part:
     cells, notes, verdicts = frames.cells(views, tolerance), [WORDS['incomparable']], {}
     if name == 'paper':
         counts, notes = frames.verdicts(cells).verdict.value_counts(), [_comparison(cells, tolerance)]
-        verdicts = {verdict: int(counts.get(verdict, 0)) for verdict in VERDICTS}
+        verdicts = {verdict: int(counts.get(verdict, 0)) for verdict in WORDS['verdicts']}
     return Part(
         name, SUITES[name].title, [*notes, origins(views)], verdicts, build_sections(SUITES[name], views, cells)
     )

@@ -81,12 +81,10 @@ def _expected(section: Section, frame: pd.DataFrame) -> None:
 def overlaps(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
     """The pools, and the change of every class under each, inside the pool and outside it."""
     pools = frames.entries(runs['overlap'], 'overlap')
-    rows = [
-        (one['benchmark'], one['key'], 100 * one['overlap'], 100 * one['classes_shared'], one['pool_images'])
-        for one in pools
-    ]
+    table = pd.DataFrame(pools, columns=['benchmark', 'key', 'overlap', 'classes_shared', 'pool_images'])
+    table[['overlap', 'classes_shared']] *= 100
     names = ['Benchmark', 'Pool', 'Overlap, %', 'Classes shared, %', 'Pool images']
-    section.tabulate('overlap-pools', 'The pools', pd.DataFrame(rows, columns=names), numbers=True)
+    section.tabulate('overlap-pools', 'The pools', table, names, numbers=True)
     shared = {(one['run'], one['key'], name) for one in pools for name in one['shared']}
     frame = frames.classes(runs['overlap'], [one['key'] for one in pools]).rename(columns={'key': 'pool'})
     frame = frame[frame.support > 0].dropna(subset='gain')
