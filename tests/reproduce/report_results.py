@@ -10,7 +10,7 @@ from PIL import Image
 from tests.reproduce.made_up import PROVENANCE
 from tpa_mmseg.reproduce.experiments import plan, planned_images
 from tpa_mmseg.reproduce.folders import RunFolder
-from tpa_mmseg.reproduce.reference import reference
+from tpa_mmseg.reproduce.frames import reference
 from tpa_mmseg.reproduce.results import (
     BankInfo,
     ClassScore,

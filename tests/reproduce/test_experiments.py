@@ -191,7 +191,7 @@ def test_consistency_is_looked_at_with_every_host_and_its_first_backbone() -> No
     rows = list(dict.fromkeys(str(run.row) for run in plan('consistency')))
     assert rows == [f'{host}_vit-b16' for host in ('sclip', 'clearclip', 'naclip', 'proxyclip', 'trident')]
     hosts = [[run.row.host for run in plan(name, 'miniature')] for name in ('consistency', 'main')]
-    assert hosts[0] == list(dict.fromkeys(hosts[1]))
+    assert list(dict.fromkeys(hosts[0])) == list(dict.fromkeys(hosts[1]))
 
 
 def test_classes_sorted_by_their_base_are_of_the_host_whose_banks_grow() -> None:

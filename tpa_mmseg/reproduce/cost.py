@@ -27,9 +27,7 @@ def cost_run(context: RunContext) -> RunResult:
     for number, data in enumerate(context.images(context.dataset, range(total)), start=1):
         measured.append(_measure(context, data, bank))
         context.say(number, total)
-    if total > _WARM_UP:
-        measured = measured[_WARM_UP:]
-    times, sizes, caches = zip(*measured, strict=True)
+    times, sizes, caches = zip(*(measured[_WARM_UP:] or measured), strict=True)
     file = context.folder.banks / 'cost.safetensors'
     bank.save(file)
     cost = Cost(

@@ -74,7 +74,5 @@ def view(run: Run, work_dir: Path) -> RunView:
         result = folder.result()
     except TPAError as error:
         return RunView(run, folder, State.FAILED, error=str(error))
-    if result is not None:
-        return RunView(run, folder, State.DONE, result)
-    state, why = folder.unfinished()
-    return RunView(run, folder, state, error=why)
+    state, why = folder.unfinished() if result is None else (State.DONE, None)
+    return RunView(run, folder, state, result, why)

@@ -20,7 +20,6 @@ from ..engine.provenance import STRICT, Count, Provenance, Seconds, Text
 from ..errors import TPAError
 from ..io import atomic_write
 
-SCHEMA = 3
 # Last parts of settings that no result depends on.
 _ONLY_SPEED = ('num_workers', 'persistent_workers', 'pin_memory', 'prefetch_factor')
 # A result of 200 classes in 20 settings has about 1 MB.
@@ -277,7 +276,7 @@ class RunResult:
     cost: Cost | None = None
     pictures: tuple[Picture, ...] = ()
     cfg_options: Annotated[dict[str, JsonValue], AfterValidator(_json)] = field(default_factory=dict)
-    schema: Literal[3] = SCHEMA
+    schema: Literal[3] = 3
 
     def variant(self, key: str) -> VariantResult | None:
         """The variant of a key, or None where the run does not have it."""

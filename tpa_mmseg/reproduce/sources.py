@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Sequence
-from operator import attrgetter
 from pathlib import Path
 
 from ..errors import TPAError
@@ -28,6 +27,8 @@ class Source:
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
         self._results = _read(self.path) if self.path.suffix in FORMATS else None
+        #: Where a report goes beside the results.
+        self.folder = self.path if self._results is None else self.path.parent
 
     def view(self, run: Run) -> RunView:
         """Returns a run as it stands here. Pictures of a file's runs are shown if the folders are beside it."""
@@ -35,7 +36,7 @@ class Source:
             return view(run, self.path)
         result = self._results.get((run.suite, run.experiment, run.name))
         state = State.WAITING if result is None else State.DONE
-        return RunView(run, RunFolder.of(run, self.path.parent), state, result)
+        return RunView(run, RunFolder.of(run, self.folder), state, result)
 
     def views(self, suite: str, experiments: Iterable[str] = tuple(EXPERIMENTS)) -> list[RunView]:
         """Returns all runs of some experiments in the order of the paper, including those that have not run yet."""
@@ -47,11 +48,6 @@ class Source:
         if self._results is None:
             return 0
         return len(self._results) - sum(view.result is not None for suite in SUITES for view in self.views(suite))
-
-    @property
-    def folder(self) -> Path:
-        """Where a report goes beside the results."""
-        return self.path if self._results is None else self.path.parent
 
 
 def write_results(path: Path, results: Sequence[RunResult]) -> None:
@@ -65,9 +61,8 @@ def write_results(path: Path, results: Sequence[RunResult]) -> None:
             return
         import pandas
 
-        select = attrgetter('suite', 'experiment', 'run', 'images', 'seconds', 'provenance.commit', 'provenance.device')
-        names = ['suite', 'experiment', 'run', 'images', 'seconds', 'commit', 'device']
-        frame = pandas.DataFrame(map(select, results), columns=names)
+        keys = [(result.suite, result.experiment, result.run) for result in results]
+        frame = pandas.DataFrame(keys, columns=['suite', 'experiment', 'run'])
         frame.assign(result=[line.decode() for line in lines]).to_parquet(file, index=False)
 
 

@@ -17,7 +17,6 @@ from .words import WORDS
 
 # Panels side by side are wide; more pixels than the first a screen rarely has.
 _LONGEST = (1600, 1200, 900, 640, 400)
-_QUALITY = 80
 #: What all pictures of a page may have together.
 _BYTES = 7 << 20
 
@@ -67,5 +66,5 @@ def _uri(image: Image.Image, longest: int) -> str:
     small = image.copy()
     small.thumbnail((longest, longest), Image.Resampling.LANCZOS)
     out = io.BytesIO()
-    small.save(out, format='WEBP', quality=_QUALITY, method=4)
+    small.save(out, format='WEBP', quality=80, method=4)
     return f'data:image/webp;base64,{base64.b64encode(out.getvalue()).decode("ascii")}'

@@ -18,9 +18,6 @@ from .section import Section
 from .sections import build_sections
 from .words import WORDS
 
-#: Verdicts on the rows of the paper, in the order of the summary, and what they mean.
-VERDICTS: dict[str, str] = WORDS['verdicts']
-
 
 @dataclass(frozen=True)
 class Part:
@@ -68,7 +65,7 @@ def _part(name: str, views: list[RunView], tolerance: float, classes: Sequence[s
     cells, notes, verdicts = frames.cells(views, tolerance), [WORDS['incomparable']], {}
     if name == 'paper':
         counts, notes = frames.verdicts(cells).verdict.value_counts(), [_comparison(cells, tolerance)]
-        verdicts = {verdict: int(counts.get(verdict, 0)) for verdict in VERDICTS}
+        verdicts = {verdict: int(counts.get(verdict, 0)) for verdict in WORDS['verdicts']}
     suite = replace(SUITES[name], classes=tuple(classes) or SUITES[name].classes)
     return Part(name, suite.title, [*notes, origins(views)], verdicts, build_sections(suite, views, cells))
 

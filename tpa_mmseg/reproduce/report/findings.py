@@ -85,19 +85,10 @@ def overlaps(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
     pools = frames.entries(runs['overlap'], 'overlap')
     if not pools:
         return
-    rows = [
-        (
-            one['benchmark'],
-            one['key'],
-            round(100 * one['overlap']),
-            round(100 * one['classes_shared']),
-            one['pool_images'],
-        )
-        for one in pools
-    ]
+    table = pd.DataFrame(pools, columns=['benchmark', 'key', 'overlap', 'classes_shared', 'pool_images'])
+    table[['overlap', 'classes_shared']] = (100 * table[['overlap', 'classes_shared']]).round()
     names = ['Benchmark', 'Pool', 'Overlap, %', 'Classes shared, %', 'Pool images']
-    title = 'The pools, and the evaluated classes that they share'
-    section.tabulate('overlap-pools', title, pd.DataFrame(rows, columns=names))
+    section.tabulate('overlap-pools', 'The pools, and the evaluated classes that they share', table, names)
     shared = {(one['run'], one['key'], name) for one in pools for name in one['shared']}
     frame = frames.classes(runs['overlap'], [one['key'] for one in pools]).rename(columns={'key': 'pool'})
     frame = frame[frame.support > 0].dropna(subset='gain')

@@ -52,9 +52,8 @@ def build_sections(suite: Suite, views: list[RunView], cells: pd.DataFrame) -> l
 
 def _start(name: str, title: str, about: str, views: list[RunView]) -> Section:
     states = Counter(view.state for view in views)
-    done = f'{states[State.DONE]} of {len(views)} runs done'
-    others = (State.RUNNING, State.INTERRUPTED, State.FAILED)
-    progress = ', '.join([done, *(f'{states[state]} {state.value}' for state in others if states[state])])
+    others = (f'{states[one]} {one.value}' for one in (State.RUNNING, State.INTERRUPTED, State.FAILED) if states[one])
+    progress = ', '.join([f'{states[State.DONE]} of {len(views)} runs done', *others])
     section = Section(name, title, about, progress, states[State.WAITING] < len(views))
     if name in EXPERIMENTS:
         section.failures = [(view.run.name, view.error or '') for view in views if view.state is State.FAILED]

@@ -13,10 +13,11 @@ from markupsafe import Markup
 
 from ...io import atomic_write
 from ...version import __version__
-from ..reference import TOLERANCE
+from ..frames import TOLERANCE
 from ..sources import Source
-from .build import VERDICTS, Part, build_report
+from .build import Part, build_report
 from .tables import markdown
+from .words import WORDS
 
 FIGURE_FORMATS = ('svg', 'png', 'pdf')
 _HERE = Path(__file__).parent
@@ -58,7 +59,7 @@ def _files(parts: Sequence[Part], formats: Sequence[str]) -> Iterator[tuple[str,
     """Name and content of every file."""
     made = f'Made by tpa_mmseg {__version__} on {datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC'
     for name in ('report.html', 'report.md'):
-        yield name, _template(name).render(parts=parts, made=made, verdicts=VERDICTS, asset=_asset, vega=_vega)
+        yield name, _template(name).render(parts=parts, made=made, verdicts=WORDS['verdicts'], asset=_asset, vega=_vega)
     for part in parts:
         for section in part.sections:
             for table in section.tables:
