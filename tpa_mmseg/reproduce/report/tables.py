@@ -75,7 +75,7 @@ class Table:
 
     def to_csv(self) -> str:
         """Numbers are not rounded, and stay numbers."""
-        return self.frame.map(_plain).rename(columns=_plain).convert_dtypes().to_csv(index=False)
+        return self.frame.map(_plain).rename(columns=_plain).to_csv(index=False)
 
     @property
     def _shown(self) -> pd.DataFrame:
