@@ -200,9 +200,13 @@ def test_documents_of_the_page_have_no_path_of_this_machine(visitor, tmp_path: P
     assert str(Path.cwd()) not in json.dumps(content) and str(Path.home()) not in json.dumps(content)
 
 
-def test_consistent_tpa_is_a_switch_that_says_whether_labels_follow_the_image(visitor) -> None:
+def test_page_says_whether_labels_follow_the_image_and_has_a_switch_for_consistent_tpa(visitor) -> None:
     choose(visitor, 'Painted scenes')
-    before = visitor.locator('#summary p').inner_text()
-    assert 'follow the image' not in before
+    said = visitor.locator('#summary p').inner_text()
+    assert 'follow the image' in said
+    # With another k there is another bank, which only the switch has looked at again.
+    visitor.get_by_role('slider').last.press('ArrowRight')
+    said = wait_for_change(visitor, said)
+    assert 'follow the image' not in said
     visitor.locator('#consistent input').check()
-    assert 'follow the image' in wait_for_change(visitor, before)
+    assert 'follow the image' in wait_for_change(visitor, said)

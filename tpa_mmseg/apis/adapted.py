@@ -116,8 +116,13 @@ class AdaptedModel:
         """Save the bank as safetensors. Args: k: As for :meth:`bank_with`."""
         self.bank_with(k).save(path)
 
+    def diagnose(self) -> None:
+        """Let :meth:`describe_bank` say whether the host's labels follow the image, if the pool is known."""
+        if self._bank().knows_its_pool:
+            self._bank().diagnose(self.bank, self.fusion, self.progress)
+
     def describe_bank(self) -> str:
-        """Return one line about the bank: size, coverage, anchors."""
+        """Return one line about the bank: size, coverage, anchors, and the diagnosis if there is one."""
         return describe_bank(self.bank, self.classes)
 
     def caveats(self) -> list[str]:

@@ -65,6 +65,11 @@ class GrowingBank:
             self._others[k] = other
         return self._others[k]
 
+    @property
+    def knows_its_pool(self) -> bool:
+        """Whether the images in the bank can be looked at again."""
+        return self._pool is not None
+
     def diagnose(self, bank: PrototypeBank, fusion: Fusion, progress: bool) -> None:
         """Let a bank of :meth:`with_k` have the diagnosis that consistent TPA needs; images in the cache need no model.
 

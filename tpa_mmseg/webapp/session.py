@@ -125,6 +125,7 @@ class Visit:
             for number, image in enumerate(images, start=1):
                 segmenter.adapt(image)
                 report(number / len(images))
+            segmenter.diagnose()
             self.shown, self.index = images[:shown], 0
             return segmenter
 
