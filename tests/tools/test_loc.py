@@ -12,6 +12,6 @@ def test_code_is_counted_without_docstrings_comments_and_blank_lines() -> None:
 
 def test_the_package_stays_small_and_the_method_in_front() -> None:
     counts = loc.count_package(loc.PACKAGE)
-    assert counts.total() <= 15_350
+    assert counts.total() <= 15_200
     method = sum(counts[name] for name in loc.METHOD)
     assert all(counts[name] < method for name in counts)
