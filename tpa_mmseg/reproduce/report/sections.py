@@ -146,16 +146,6 @@ def _numbers(section: Section, cells: pd.DataFrame) -> None:
     columns = [name for name in titles if printed or name not in ('paper', 'difference')]
     frame = cells[columns].rename(columns=titles)
     section.tabulate(f'{section.name}-numbers', 'All numbers (mIoU)', frame, numbers=True)
-    rows = zip(cells.row, cells.host + ' ' + cells.backbone, strict=True)
-    names = dict(rows) | dict(zip(cells.setting, cells.title, strict=True))
-    found = [
-        f'{names[entry["key"]]}: {entry["printed"]} instead of {entry["mean"]}'
-        for entry in paper.tables()['averages_that_differ_from_the_mean']
-        if printed and entry['table'] == section.name and entry['key'] in names
-    ]
-    if found:
-        others = '; '.join(found)
-        section.notes.append(f"The paper's averages are the means of its cells. It prints others for {others}.")
 
 
 def _consistency(section: Section, runs: Runs, cells: pd.DataFrame) -> None:
