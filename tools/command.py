@@ -105,9 +105,18 @@ def run_tool(work: Callable[[argparse.Namespace], None], args: argparse.Namespac
             sys.exit(_fail(f'tpa_mmseg cannot be used here ({tpa_mmseg.import_error}). Run: tpa doctor --imports'))
         with printable_logs():
             _run(work, args)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Exception) as error:
+        if not _is_interrupt(error):
+            raise
         print('\nInterrupted.', file=sys.stderr)
         sys.exit(130)
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: MMEngine takes it for bad syntax while it formats a config."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _run(work: Callable[[argparse.Namespace], None], args: argparse.Namespace) -> None:

@@ -17,6 +17,10 @@ from tpa_mmseg.datasets import PascalVOC20Dataset
 from tpa_mmseg.hosts.class_meta import meta_of_config
 from tpa_mmseg.miniature import MiniatureDataset
 from tpa_mmseg.miniature.world import CLASSES
+from tpa_mmseg.visualization import class_palette
+
+#: Those of the dataset, but for one that the difference map has.
+PALETTE = class_palette(20, PascalVOC20Dataset.METAINFO['palette'])
 
 
 @pytest.fixture
@@ -39,7 +43,7 @@ def infer(config: Path | Config, **options) -> MMSegInferencer:
 def test_init_model_knows_the_classes_of_the_config(config: Path) -> None:
     model = init_model(str(config), device='cpu')
     assert model.dataset_meta['classes'] == PascalVOC20Dataset.METAINFO['classes']
-    assert model.dataset_meta['palette'] == [list(color) for color in PascalVOC20Dataset.METAINFO['palette']]
+    assert model.dataset_meta['palette'] == PALETTE.tolist()
     sample = inference_model(model, painted())
     picture = show_result_pyplot(model, painted(), sample, show=False)
     assert picture.shape == painted().shape
@@ -49,8 +53,7 @@ def test_inferencer_paints_the_classes_of_the_config_not_those_of_cityscapes(con
     inferencer = infer(config)
     found = inferencer(painted(), return_vis=True, opacity=1.0, with_labels=False)
     assert inferencer.visualizer.dataset_meta['classes'] == PascalVOC20Dataset.METAINFO['classes']
-    colors = np.array(PascalVOC20Dataset.METAINFO['palette'])[found['predictions']]
-    assert np.array_equal(found['visualization'], colors)
+    assert np.array_equal(found['visualization'], PALETTE[found['predictions']])
 
 
 def test_names_in_the_host_serve_where_the_config_has_no_data_set() -> None:

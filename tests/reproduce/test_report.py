@@ -311,7 +311,7 @@ def test_times_come_with_the_papers_and_their_quartiles(several: Path) -> None:
     row = re.search(r'^\| ProxyCLIP \| ViT-B/16 +\| VOC21 .*$', text(several, 'report.md'), re.M)[0]
     assert '448 × 448' in row and '31.50 (32.0)' in row
     first = numbers(several, 'cost-numbers')[0]
-    assert (first['Step'], first['Low'], first['High'], first['Paper']) == ('CLIP', '9.5', '11', '6.6')
+    assert (first['Step'], first['Low'], first['High'], first['Paper']) == ('CLIP', '9.5', '11.0', '6.6')
 
 
 def test_pictures_are_inside_the_page_and_what_is_missing_is_said(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_report_and_check_need_nothing_but_the_file(work_dir: Path, tmp_path: Pa
     assert texts[0] == texts[1]
     capsys.readouterr()
     run_in_process('reproduce', 'check', '--results', alone)
-    assert '16 of 526 runs are done; 48 of their numbers are in the paper, 0 of these' in capsys.readouterr().out
+    assert '16 of 453 runs are done; 48 of their numbers are in the paper, 0 of these' in capsys.readouterr().out
 
 
 def test_nothing_to_collect_is_said(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -121,5 +121,5 @@ def test_results_of_runs_that_are_not_planned_are_counted(work_dir: Path, tmp_pa
     write_results(tmp_path / 'all.jsonl', [*results, *others])
     run_in_process('reproduce', 'check', '--results', tmp_path / 'all.jsonl')
     found = capsys.readouterr()
-    assert found.out.startswith('16 of 526 runs are done')
+    assert found.out.startswith('16 of 453 runs are done')
     assert found.err == f'{tmp_path / "all.jsonl"}: 2 results are of runs that this version does not plan.\n'

@@ -10,6 +10,7 @@ import time
 import pytest
 import torch
 from mmengine.config import Config
+from tpa_tools.command import run_tool
 
 from tests.helpers.world import ROOT, environment, make_world, results, run_in_process, write_config
 from tpa_mmseg.core import AnchorRule, Fusion, PrototypeBank
@@ -154,6 +155,18 @@ def test_an_interrupted_tool_says_so_in_one_line(world, tmp_path):
     said = running.communicate(timeout=120)[1].strip().splitlines()
     assert running.returncode == 130
     assert said[-1] == 'Interrupted.' and not any('Traceback' in line for line in said)
+
+
+def test_an_interrupt_that_a_library_takes_for_an_error_is_one(capsys):
+    def format_config(args):
+        try:
+            raise KeyboardInterrupt
+        except BaseException as error:
+            raise SyntaxError('cannot be formatted') from error
+
+    with pytest.raises(SystemExit) as stop:
+        run_tool(format_config, None)
+    assert stop.value.code == 130 and capsys.readouterr().err.strip() == 'Interrupted.'
 
 
 def coverage(images: int, counts: list[int]):
