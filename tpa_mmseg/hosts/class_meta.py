@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mmengine.registry import DefaultScope
 from mmseg.registry import DATASETS
 
 from ..datasets.palette import class_palette
@@ -69,6 +70,8 @@ def stated_meta(dataset: Mapping) -> Mapping:
 def _built_meta(dataset: Mapping) -> Mapping:
     """Reads the classes of a dataset that depend on its options; empty if its files are missing."""
     try:
-        return DATASETS.build({**dataset, 'lazy_init': True}).metainfo
+        # Transforms of its pipeline are looked for in the default scope.
+        with DefaultScope.overwrite_default_scope('mmseg'):
+            return DATASETS.build({**dataset, 'lazy_init': True}).metainfo
     except Exception:  # every dataset fails in its own way if its files are missing
         return {}
