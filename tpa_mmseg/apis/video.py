@@ -46,7 +46,7 @@ class Video:
             self._about = self.count or round(seconds * self.fps)
 
     def sample(self, count: int | None) -> Iterator[ImageSource]:
-        """Yields at most so many of the frames, evenly spread over the video; all of them for None."""
+        """Yields frames evenly spread over the video, up to a number; all of them for None."""
         step = 1 if count is None else max(1, -(-self._about // count))
         return islice(Video(self.path, self.frame_stride * step), count)
 

@@ -27,7 +27,7 @@ _HEADERS = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.
 Skip = Callable[[str, str], None]
 
 
-#: The name of an image, its bytes (None if there is no image), and a function that returns its content or its path.
+#: The name of an image, its bytes (None for an empty cell), and a function that returns its content or its path.
 _Entry = tuple[str, int | None, Callable[[], 'bytes | str']]
 
 

@@ -32,7 +32,7 @@ _EYES = np.array(
      [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
      [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]]
 )  # fmt: skip
-# So many generated colors are told apart by all eyes; more than these cannot be, and are chosen for most eyes.
+# Number of generated colors that all eyes can tell apart. Later ones are chosen for people without color blindness.
 _FOR_ALL_EYES = 12
 # Least distance in OKLab: of a class from the difference map, and of two classes of which one had to be moved.
 _APART, _MOVED_APART = 0.08, 0.03

@@ -24,7 +24,7 @@ class HostFeatures(Encoder):
     """
 
     def __init__(self) -> None:
-        nn.Module.__init__(self)  # there is no network to register: it is the host's
+        nn.Module.__init__(self)  # the network is the host's and is registered there
         self._hosts: tuple[ProxyHost, ...] = ()
         self.eval()
 
