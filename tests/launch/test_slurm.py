@@ -118,3 +118,20 @@ def test_missing_sbatch_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv('PATH', str(tmp_path))
     with pytest.raises(TPAError, match='There is no sbatch on this machine'):
         launch(tiny(tmp_path, 'a'), LaunchOptions('slurm'), tmp_path)
+
+
+@pytest.mark.slow
+def test_out_of_time_a_task_goes_on_once(tmp_path: Path, one_node_slurm: None, capsys: pytest.CaptureFixture) -> None:
+    late, endless = tasks = tiny(tmp_path, 'late endless')
+    hold, _ = late.ask('hold'), endless.ask('hold')
+    # Slurm itself tells them that their minute is nearly over.
+    launch(tasks, LaunchOptions('slurm', wait=False, sbatch={'time': 1, 'signal': 'USR2@50'}), tmp_path)
+    job = job_of(capsys.readouterr().out)
+    wait_for(lambda: late.state() is State.INTERRUPTED, 'Slurm did not end the task')
+    hold.unlink()
+    board = Board(tasks, 'runs')
+    with board.bar:
+        slurm.watch([job], tmp_path / 'slurm', board)
+    assert [task.state() for task in tasks] == [State.DONE, State.FAILED]
+    assert 'timed-out too many times' in endless.look()[1]
+    assert sorted(labels(tmp_path)) == [*['endless'] * 2, *['late'] * 2]
