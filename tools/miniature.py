@@ -111,7 +111,7 @@ def parse_settings(texts: list[str], kind: type) -> dict:
         except (ValueError, SyntaxError):
             raise TPAError(f'--set {text} is not KEY=VALUE with a number or a tuple of numbers.') from None
         if key not in names:
-            raise TPAError(f'There is no setting {key}: choose of {", ".join(names)}.')
+            raise TPAError(f'Unknown setting {key!r}. Choose from: {", ".join(names)}.')
     return found
 
 

@@ -58,7 +58,7 @@ def read_model(path: str | Path) -> dict | None:
     from tpa_mmseg.errors import TPAError, user_message
 
     if not Path(path).is_file():
-        raise TPAError(f'There is no config file {path}.')
+        raise TPAError(f'Config not found: {path}. Check the path.')
     try:
         return Config.fromfile(path).get('model')
     except (KeyError, TypeError, SyntaxError, FileNotFoundError) as error:

@@ -139,7 +139,7 @@ def test_missing_weights_say_which_file_to_download_and_where(no_hub, weights_fo
         ({'model': {'type': 'VisionTransformers'}, 'pretrained': False}, "no model class 'VisionTransformers'"),
         ({'model': {**TINY, 'dept': 3}, 'pretrained': False}, "'dept'"),
         ({'model': TINY}, 'no weights to download'),
-        ({'model': TINY, 'pretrained': 'there/is/none.pth'}, 'no weights file there/is/none.pth'),
+        ({'model': TINY, 'pretrained': 'there/is/none.pth'}, 'Weights file not found: there/is/none.pth'),
     ],
 )
 def test_an_unknown_model_or_missing_weights_are_answered_with_a_sentence(settings, sentence):

@@ -116,7 +116,7 @@ def test_sbatch_gets_the_options(tmp_path: Path, capsys: pytest.CaptureFixture) 
 
 def test_missing_sbatch_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('PATH', str(tmp_path))
-    with pytest.raises(TPAError, match='There is no sbatch on this machine'):
+    with pytest.raises(TPAError, match='sbatch not found'):
         launch(tiny(tmp_path, 'a'), LaunchOptions('slurm'), tmp_path)
 
 

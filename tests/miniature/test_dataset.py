@@ -121,7 +121,7 @@ def test_scenes_are_painted_in_worker_processes_too(workers: int) -> None:
     [
         ({'split': 'tset'}, "train, val, test, not 'tset'"),
         ({'size': 0}, 'size must be between 1 and'),
-        ({'data_root': 'nowhere'}, r'no scenes in nowhere.images.test: write them with tools/miniature\.py export'),
+        ({'data_root': 'nowhere'}, r'No scenes in nowhere.images.test\. Write them with tools/miniature\.py export'),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(options: dict, sentence: str) -> None:

@@ -39,7 +39,7 @@ def test_a_training_writes_weights_a_card_and_a_log(tmp_path: Path) -> None:
     [
         ('steps', 'is not KEY=VALUE'),
         ('steps=many', 'is not KEY=VALUE'),
-        ('stpes=2', 'no setting stpes: choose of steps'),
+        ('stpes=2', "Unknown setting 'stpes'. Choose from: steps"),
     ],
 )
 def test_wrong_settings_are_refused(setting: str, said: str, capsys: pytest.CaptureFixture) -> None:

@@ -42,7 +42,7 @@ def test_failure_says_why_and_is_forgotten_by_the_next_attempt(
 ) -> None:
     found = run(tmp_path, 'dusk')
     assert found.state is State.FAILED
-    assert f'There is no {tmp_path / "gone"}: prepare the data' in found.error
+    assert f'Data not found: {tmp_path / "gone"}. Check the path' in found.error
     assert 'TPAError' in capsys.readouterr().err
     (tmp_path / 'scenes').rename(tmp_path / 'gone')
     assert run(tmp_path, 'dusk').state is State.DONE

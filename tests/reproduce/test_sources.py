@@ -54,7 +54,7 @@ def test_report_and_check_need_nothing_but_the_file(work_dir: Path, tmp_path: Pa
 def test_nothing_to_collect_is_said(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     with pytest.raises(SystemExit):
         run_in_process('reproduce', 'collect', tmp_path / 'all.jsonl', '--work-dir', tmp_path)
-    assert f'There are no results in {tmp_path}' in capsys.readouterr().err
+    assert f'No results in {tmp_path}' in capsys.readouterr().err
     with pytest.raises(TPAError, match=r'must end in \.jsonl or \.parquet'):
         write_results(tmp_path / 'all.csv', [RESULT])
 
@@ -85,7 +85,7 @@ def test_ours_is_compared_with_the_paper(work_dir: Path, capsys: pytest.CaptureF
 def test_comparison_with_nothing_is_an_error(work_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     with pytest.raises(SystemExit):
         run_in_process('reproduce', 'compare', work_dir, tmp_path / 'nothing')
-    assert 'There are no scores in' in capsys.readouterr().err
+    assert 'No scores in' in capsys.readouterr().err
 
 
 def test_wrong_line_is_named(tmp_path: Path) -> None:

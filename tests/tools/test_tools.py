@@ -178,7 +178,7 @@ def test_a_bank_of_another_encoder_is_refused(world, tmp_path, capfd):
 
 def test_a_missing_bank_is_refused(world, tmp_path, capfd):
     said = fails(capfd, 'test', world / 'config.py', '--work-dir', tmp_path / 'w', '--bank', tmp_path / 'none')
-    assert 'There is no bank file' in said
+    assert 'Bank file not found' in said
 
 
 @pytest.mark.parametrize('workers', [0, 1])
@@ -207,7 +207,7 @@ def test_a_pool_larger_than_the_data_set_is_refused(world, tmp_path, capfd):
         ('model.encoder.type=Nobody', "model.encoder.type is unknown: 'Nobody'. Choose from: "),
         ('model.encoder.model=vit_nobody', 'vit_nobody'),
         ('model.host.checkpoint=gone.pth', 'gone.pth'),
-        ('test_dataloader.dataset.data_root=nowhere', 'There is no nowhere'),
+        ('test_dataloader.dataset.data_root=nowhere', 'Data not found: nowhere'),
         ('test_dataloader.dataset.ann_file=val.txt', 'val.txt: prepare the data'),
         ('test_dataloader.dataset.data_prefix.img_path=gone', 'gone: prepare the data'),
     ],

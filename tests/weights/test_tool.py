@@ -301,7 +301,7 @@ def test_check_names_a_file_that_is_cut_short_and_one_of_another_model(tmp_path,
 
 def test_a_config_that_is_not_there_is_named(capfd):
     assert exit_code('list', 'nowhere.py') == 2
-    assert capfd.readouterr().err == 'error: There is no config file nowhere.py.\n'
+    assert capfd.readouterr().err == 'error: Config not found: nowhere.py. Check the path.\n'
 
 
 def test_a_file_that_was_replaced_on_its_way_is_not_kept(folder, hub):

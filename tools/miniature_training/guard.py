@@ -77,7 +77,7 @@ def record(numbers: Mapping[str, Mapping[str, float]]) -> None:
 def recorded() -> dict[str, dict[str, float]]:
     """The committed numbers of each host. Raises TPAError where they are of other weights or another slice."""
     if not NUMBERS.is_file():
-        raise TPAError(f'There is no {NUMBERS.name}: write it with tools/miniature.py record.')
+        raise TPAError(f'{NUMBERS.name} not found. Write it with tools/miniature.py record.')
     content = json.loads(NUMBERS.read_text(encoding='utf-8'))
     changed = [name for name, digest in weight_digests().items() if content['weights'].get(name) != digest]
     if changed or content['slice'] != vars(SLICE):

@@ -40,7 +40,7 @@ def read_bank(path: str | os.PathLike) -> tuple[dict[str, Tensor], dict]:
     """Reads what write_bank wrote. Raises TPAError for a file that is missing, truncated, foreign or damaged."""
     path = Path(path)
     if not path.is_file():
-        raise TPAError(f'There is no bank file {path}: build one with tools/build_bank.py, or leave --bank out.')
+        raise TPAError(f'Bank file not found: {path}. Build one with tools/build_bank.py, or omit --bank.')
     try:
         with safe_open(path, framework='pt') as file:
             metadata = file.metadata() or {}

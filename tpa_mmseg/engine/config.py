@@ -52,7 +52,7 @@ def checked_config(
     """As :func:`load_config`, but the data need not be there."""
     path = Path(path)
     if not path.is_file():
-        raise TPAError(f'There is no config file {path}.')
+        raise TPAError(f'Config not found: {path}. Check the path.')
     try:
         cfg = Config.fromfile(path)
     except (KeyError, TypeError, NameError, SyntaxError, FileNotFoundError, ImportError) as error:

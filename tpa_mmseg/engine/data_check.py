@@ -16,7 +16,7 @@ from ..options import options_of_class
 def data_problem(dataset: Mapping) -> str | None:
     """Returns what is missing of a dataset, and what to do; None if nothing is. Args: dataset: Its config."""
     if (place := missing_data(dataset)) is not None:
-        return f'There is no {place}: prepare the data as data/README.md says.'
+        return f'Data not found: {place}. Check the path, or prepare the data as data/README.md says.'
     return suffix_problem(dataset)
 
 

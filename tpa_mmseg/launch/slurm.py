@@ -33,7 +33,7 @@ def start(groups: Sequence[list[Task]], options: LaunchOptions, folder: Path) ->
         What shows the progress until all tasks have ended.
     """
     if shutil.which('sbatch') is None:
-        raise TPAError('There is no sbatch on this machine: start this command on one that can submit Slurm jobs.')
+        raise TPAError('sbatch not found. Start this command on a machine that can submit Slurm jobs.')
     # The second attempt has what the first one left, e.g. a bank; a third would be as slow.
     executor, jobs = submitit.SlurmExecutor(folder / 'slurm', max_num_timeout=1), []
     for tasks in filter(None, groups):

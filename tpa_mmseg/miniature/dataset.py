@@ -89,7 +89,7 @@ class MiniatureDataset(BaseSegDataset):
         images = Path(self.data_prefix['img_path'])
         if not images.is_dir():
             raise TPAError(
-                f'There are no scenes in {images}: write them with tools/miniature.py export, or leave data_root out '
+                f'No scenes in {images}. Write them with tools/miniature.py export, or leave data_root out '
                 'to have them painted.'
             )
         found = super().load_data_list()

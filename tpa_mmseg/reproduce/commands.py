@@ -104,7 +104,7 @@ def collect(args: argparse.Namespace) -> None:
     source = Source(args.work_dir)
     results = [view.result for name in args.suite or SUITES for view in source.views(name) if view.result is not None]
     if not results:
-        raise TPAError(f'There are no results in {args.work_dir}: run experiments first, or give another --work-dir.')
+        raise TPAError(f'No results in {args.work_dir}. Run experiments first, or pass another --work-dir.')
     write_results(args.out, results)
     print(f'{args.out}: {len(results)} results, {args.out.stat().st_size / 1e6:.2f} MB.')
 
@@ -120,9 +120,7 @@ def compare(args: argparse.Namespace) -> None:
     both = compared(*((views[key], 'paper' if name == _PAPER else 'ours') for key, name in sources.items()))
     for key, name in sources.items():
         if both[key].isna().all():
-            raise TPAError(
-                f'There are no scores in {name}: give a file that collect wrote, a work directory, or paper.'
-            )
+            raise TPAError(f'No scores in {name}. Pass a file that collect wrote, a work directory, or paper.')
     shared = both.dropna(subset=['A', 'B'])
     far = shared[shared.Difference.abs() > args.tolerance]
     if len(far):

@@ -80,7 +80,7 @@ def plan(
         comparisons: With the rows of other methods that the paper's table has.
     """
     if experiment not in EXPERIMENTS:
-        raise TPAError(f'There is no experiment {experiment!r}: known are {", ".join(EXPERIMENTS)}, or all.')
+        raise TPAError(f'Unknown experiment {experiment!r}. Choose from: {", ".join(EXPERIMENTS)}; or all.')
     known = suite_of(suite)
     filters = (
         ('--host', hosts, known.hosts, lambda run: run.row.host),
@@ -105,5 +105,5 @@ def planned_images(run: Run) -> int:
 def suite_of(name: str) -> Suite:
     """The suite of a name."""
     if name not in SUITES:
-        raise TPAError(f'There is no suite {name!r}: known are {", ".join(SUITES)}.')
+        raise TPAError(f'Unknown suite {name!r}. Choose from: {", ".join(SUITES)}.')
     return SUITES[name]

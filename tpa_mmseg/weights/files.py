@@ -50,7 +50,7 @@ def load_state_dict(path: str | os.PathLike) -> dict[str, Tensor]:
     """
     path = local_path(path)
     if not path.is_file():
-        raise TPAError(f'There is no weights file {path}: correct the path, or copy the file there.')
+        raise TPAError(f'Weights file not found: {path}. Check the path, or copy the file there.')
     with damage_named(path):
         content = safetensors.torch.load_file(path) if path.suffix == '.safetensors' else read_checkpoint(path)
     for key in _CONTAINERS:

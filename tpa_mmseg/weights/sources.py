@@ -106,7 +106,7 @@ class Source:
 
     def _download(self, keep: bool) -> Path:
         if self.own is not None:
-            raise TPAError(f'There is no file {self.own}: copy it there, or correct the config.')
+            raise TPAError(f'Weights file not found: {self.own}. Copy it there, or correct the config.')
         if not self.repository:
             if self.checksum is None:
                 raise TPAError(
