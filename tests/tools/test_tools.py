@@ -208,8 +208,8 @@ def test_a_pool_larger_than_the_data_set_is_refused(world, tmp_path, capfd):
         ('model.encoder.model=vit_nobody', 'vit_nobody'),
         ('model.host.checkpoint=gone.pth', 'gone.pth'),
         ('test_dataloader.dataset.data_root=nowhere', 'Data not found: nowhere'),
-        ('test_dataloader.dataset.ann_file=val.txt', 'val.txt: prepare the data'),
-        ('test_dataloader.dataset.data_prefix.img_path=gone', 'gone: prepare the data'),
+        ('test_dataloader.dataset.ann_file=val.txt', 'val.txt. Check the path'),
+        ('test_dataloader.dataset.data_prefix.img_path=gone', 'gone. Check the path'),
     ],
 )
 def test_what_is_missing_is_named(world, tmp_path, capfd, option, expected):

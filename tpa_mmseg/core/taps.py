@@ -30,7 +30,7 @@ class HostTaps(NamedTuple):
 def host_taps(source: int, target: int, align_corners: bool = False) -> HostTaps:
     """The taps that resize an axis from ``source`` to ``target`` positions, with PyTorch's own float32 rounding."""
     # Rounded once at the end, like the fused multiply-add of PyTorch's kernels: the weights are equal bit for bit.
-    position = np.arange(target, dtype=np.float64)
+    position: np.ndarray = np.arange(target, dtype=np.float64)
     if align_corners:
         position = position * np.float64(np.float32((source - 1) / (target - 1) if target > 1 else 0.0))
     else:
