@@ -121,6 +121,14 @@ def test_text_is_readable_in_both_color_schemes_and_figures_follow(page: Page, r
     assert grounds['dark'] < 0.05 < 0.8 < grounds['light']
 
 
+def test_print_has_every_figure(page: Page, report: str) -> None:  # noqa: F811
+    page.goto(report)
+    plots = page.locator('.plot')
+    assert page.locator('.plot svg').count() < plots.count()
+    page.pdf()
+    assert page.locator('.plot svg').count() == plots.count()
+
+
 def test_click_and_enter_sort_a_table_and_leave_what_has_no_number_at_the_end(page: Page, report: str) -> None:  # noqa: F811
     page.goto(report)
     more = page.locator('#toy-classes .more').first

@@ -24,6 +24,8 @@ const seen = new IntersectionObserver((entries) => entries.forEach(({ isIntersec
 }), { rootMargin: '300px' });
 document.querySelectorAll('.plot').forEach((plot) => seen.observe(plot));
 dark.addEventListener('change', () => drawn.forEach(draw));
+// Paper has no view to come into.
+addEventListener('beforeprint', () => document.querySelectorAll('.plot').forEach((plot) => drawn.has(plot) || draw(plot)));
 
 // Tables: a click on (or Enter in) the head of a column sorts; what has no number is last either way.
 for (const table of document.querySelectorAll('table.sortable')) {
