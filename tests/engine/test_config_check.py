@@ -173,6 +173,13 @@ def broken(config: str, changes: dict) -> list[str]:
         ('fcn_mini', 'model.host.segmentor.data_preprocessor.men', 1, 'data_preprocessor.mean?'),
         ('fcn_mini', 'model.host.segmentor.test_cfg.mode', 'wole', "must be 'slide' or 'whole'"),
         ('fcn_mini', 'test_dataloader.batch_size', 0, 'batch_size must be an integer of at least 1'),
+        ('fcn_mini', 'test_dataloader.drop_last', True, 'drop_last must be False, not True'),
+        (
+            'fcn_mini',
+            'test_dataloader.dataset.pipeline.0',
+            {'_delete_': True, 'type': 'Resize', 'scale_factor': -1},
+            'scale_factor must be a number greater than 0',
+        ),
         ('fcn_mini', 'test_dataloader.num_worker', 2, 'Did you mean test_dataloader.num_workers?'),
         ('fcn_mini', 'test_dataloader.dataset.sizes', 2, 'Did you mean test_dataloader.dataset.size?'),
         ('fcn_mini', 'test_dataloader.dataset.pipeline.2.meta_key', 2, 'dataset.pipeline.2.meta_keys?'),

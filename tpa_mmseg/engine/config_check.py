@@ -253,7 +253,7 @@ class TestLoader(torch.utils.data.DataLoader):
         worker_init_fn: dict | Callable | None = None,
         num_batch_per_epoch: AtLeastOne | None = None,
         shuffle: Literal[False] | None = None,
-        drop_last: bool = False,
+        drop_last: Literal[False] = False,
         pin_memory: bool = False,
         timeout: NotNegative = 0,
         prefetch_factor: AtLeastOne | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from .rules import Range
+from .rules import Positive, Range
 
 OPENMMLAB = ('mmengine.', 'mmcv.', 'mmseg.')
 #: Name of an option -> its annotation. These names mean the same in every class.
@@ -16,6 +16,7 @@ STATED: dict[str, Any] = {
     'max_refetch': Annotated[int, Range(0)],
     'interpolation': Literal['nearest', 'bilinear', 'bicubic', 'area', 'lanczos'] | None,
     'imdecode_backend': Literal['cv2', 'turbojpeg', 'pillow', 'tifffile'] | None,
+    'scale_factor': Positive | Sequence[Positive] | None,
     'backend_args': dict | None,
     'meta_keys': Sequence[str],
 }
