@@ -177,7 +177,7 @@ def broken(config: str, changes: dict) -> list[str]:
         (
             'fcn_mini',
             'test_dataloader.dataset.pipeline.0',
-            {'_delete_': True, 'type': 'Resize', 'scale_factor': -1},
+            {'type': 'Resize', 'scale_factor': -1},
             'scale_factor must be a number greater than 0',
         ),
         ('fcn_mini', 'test_dataloader.num_worker', 2, 'Did you mean test_dataloader.num_workers?'),
