@@ -95,6 +95,13 @@ def test_nothing_waits_between_an_image_and_its_labels(monkeypatch):
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason='needs two GPUs')
+def test_kernels_run_on_a_gpu_that_is_not_the_current_one():
+    model = model_of('SCLIP with area_thd')
+    first, second = (labels(model.to(f'cuda:{number}'))[0] for number in (0, 1))
+    assert differing(first, second) < 1e-3
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason='needs two GPUs')
 def test_two_ranks_on_two_gpus_give_the_numbers_of_one(tmp_path):
     make_world(tmp_path)
     run_in_process('test', tmp_path / 'config.py', '--work-dir', tmp_path / 'one')

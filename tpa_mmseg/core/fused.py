@@ -64,7 +64,8 @@ def _runs_on(device: str) -> bool:
         return False
     try:
         out = torch.zeros(1, device=device)
-        _kernels().probe_kernel[(1,)](out)
+        with torch.cuda.device_of(out):
+            _kernels().probe_kernel[(1,)](out)
         return bool(out.item() == 1)
     except Exception as error:  # a missing compiler, driver or GPU: each raises what it likes
         warnings.warn(
@@ -82,6 +83,14 @@ def usable(device: torch.device) -> bool:
     if os.environ.get('TRITON_INTERPRET') == '1':
         return _kernels() is not None
     return device.type == 'cuda' and _runs_on(str(device))
+
+
+def _launch(kernel: Any, size: tuple[int, int], *arguments: Any, **constants: Any) -> None:
+    """Starts a program for each tile of an image of a size, on the GPU that the first argument is on."""
+    rows, columns = _TILE
+    # Triton would start it on the current GPU.
+    with torch.cuda.device_of(arguments[0]):
+        kernel[-(-size[0] // rows), -(-size[1] // columns)](*arguments, **constants, ROWS=rows, COLUMNS=columns)
 
 
 def _query_mix(scores: Scores) -> tuple[RowMix, tuple[int, ...]] | None:
@@ -109,6 +118,7 @@ class FusedReader:
     def __init__(self, host: Scores, mix: RowMix, query_to_class: tuple[int, ...], added: Added | None) -> None:
         self.host, self.mix, self.query_to_class, self.added = host, mix, query_to_class, added
         self.one_to_one = len(query_to_class) == host.num_classes
+        self.cosines = mix
         if added is not None:
             lookup, device = added.lookup, str(host.device)
             self.cosines = lookup.cosines.row_mix()
@@ -125,7 +135,10 @@ class FusedReader:
         if any(one.adds_nothing or one.second is not None for one in settings):
             return None
         queries = _query_mix(host)
-        return None if queries is None else cls(host, *queries, settings[0] if settings else None)
+        if queries is None:
+            return None
+        reader = cls(host, *queries, settings[0] if settings else None)
+        return reader if reader.cosines.values.numel() <= _MOST_ELEMENTS else None
 
     def read(
         self,
@@ -153,16 +166,16 @@ class FusedReader:
                 outputs[slot] = torch.empty(scores.size, device=scores.device)  # its rule does not read it
         # Where one of the two strikes nothing out, its peaks are not wanted either.
         masks = [nothing if one is None else one.to(torch.int8) for one in struck]
-        cosines = self.mix if self.added is None else self.cosines
-        rows, columns = _TILE
-        _kernels().decode_kernel[(-(-height // rows), -(-width // columns))](
+        _launch(
+            _kernels().decode_kernel,
+            scores.size,
             self.mix.values,
             self.mix.index,
             self.mix.weight,
             _starts(self.query_to_class, str(scores.device)),
-            cosines.values,
-            cosines.index,
-            cosines.weight,
+            self.cosines.values,
+            self.cosines.index,
+            self.cosines.weight,
             self.covered if self.added is not None else self.mix.index,
             nothing,
             *masks,
@@ -172,16 +185,14 @@ class FusedReader:
             height,
             width,
             self.mix.values.shape[1],
-            cosines.values.shape[1],
+            self.cosines.values.shape[1],
             K=self.mix.index.shape[1],
-            L=cosines.index.shape[1],
+            L=self.cosines.index.shape[1],
             HOST=host is not None,
             ADDED=added is not None,
             TOTALS=totals,
             MASS=mass is not None,
             STRUCK=any(one is not None for one in struck),
-            ROWS=rows,
-            COLUMNS=columns,
         )
 
 
@@ -200,8 +211,9 @@ def fused_anchors(scores: Scores, grid: tuple[int, int], tau: float) -> tuple[Te
     (height, width), device = scores.size, scores.device
     weights = torch.zeros(scores.num_classes, *grid, dtype=torch.float64, device=device)
     counts = torch.zeros(scores.num_classes, dtype=torch.int32, device=device)
-    rows, columns = _TILE
-    _kernels().anchor_kernel[(-(-height // rows), -(-width // columns))](
+    _launch(
+        _kernels().anchor_kernel,
+        scores.size,
         mix.values,
         mix.index,
         mix.weight,
@@ -217,7 +229,5 @@ def fused_anchors(scores: Scores, grid: tuple[int, int], tau: float) -> tuple[Te
         mix.values.shape[1],
         *grid,
         K=mix.index.shape[1],
-        ROWS=rows,
-        COLUMNS=columns,
     )
     return weights, counts.long()

@@ -12,6 +12,9 @@ import triton.language as tl
 
 # The lowest float32: a first value that any score beats, and that leaves no NaN in a difference.
 _LOWEST = tl.constexpr(-3.4028234663852886e38)
+# Arguments that images differ in: a kernel for every kind of number (1, multiples of 16) would be compiled all day. Not
+# the width, whose multiples of 16 make loads wider.
+_SIZES = ('num_classes', 'height', 'score_rows', 'cosine_rows', 'grid_rows', 'grid_columns')
 
 
 @triton.jit
@@ -58,7 +61,7 @@ def _leader(value, label, best, winner, total, TOTAL: tl.constexpr):
     return after, tl.where(better, label, winner), total
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_SIZES)
 def decode_kernel(
     scores,  # (Q, R, W) float32
     score_index,  # (H, K) int32 source rows of each pixel row
@@ -134,7 +137,7 @@ def decode_kernel(
         tl.store(mass + place, h_total / queries, mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_SIZES)
 def anchor_kernel(
     scores,  # as for decode_kernel
     score_index,
