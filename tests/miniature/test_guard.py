@@ -55,7 +55,7 @@ def test_a_gain_that_is_gone_is_told_even_where_it_was_recorded() -> None:
 
 def test_numbers_of_other_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, 'NUMBERS', tmp_path / 'numbers.json')
-    with pytest.raises(TPAError, match='write it with tools/miniature.py record'):
+    with pytest.raises(TPAError, match='Write it with tools/miniature.py record'):
         guard.recorded()
     numbers = {host: {'base': 1.0, 'tpa': 2.0} for host in HOSTS}
     guard.record(numbers)

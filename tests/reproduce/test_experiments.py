@@ -112,8 +112,8 @@ def test_composition_leaves_out_what_the_protocol_has_not() -> None:
 @pytest.mark.parametrize(
     'arguments, expected',
     [
-        ({'experiment': 'everything'}, "no experiment 'everything'"),
-        ({'experiment': 'main', 'suite': 'moon'}, "no suite 'moon'"),
+        ({'experiment': 'everything'}, "Unknown experiment 'everything'"),
+        ({'experiment': 'main', 'suite': 'moon'}, "Unknown suite 'moon'"),
         ({'experiment': 'main', 'benchmarks': ['voc']}, '--dataset voc'),
         ({'experiment': 'main', 'hosts': ['nobody']}, '--host nobody'),
     ],
