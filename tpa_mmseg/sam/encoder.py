@@ -14,6 +14,7 @@ from PIL import Image
 from timm.models.vision_transformer_sam import Block
 from torch import Tensor, nn
 
+from ..core.tables import to_device
 from ..encoders.timm_models import load_file
 from ..layers.compiling import compiled
 from ..layers.precision import PRECISION_OPTIONS, autocast_to, used_precision
@@ -105,7 +106,8 @@ class SAMEncoder(nn.Module):
         """
         frame = self.model.frame(image.shape[:2])
         *blocks, last = self.network.blocks
-        with autocast_to(self.mean.device, self.precision):
+        # timm makes the indices of its position tables on the default device: from the CPU, each would wait for a GPU.
+        with autocast_to(self.mean.device, self.precision), self.mean.device:
             tokens = self.network.patch_embed(self.prepare(image, frame)) + self.network.pos_embed
             for block in blocks:
                 tokens = (self._run_block if block.window_size else _global_block)(block, tokens)
@@ -118,8 +120,8 @@ class SAMEncoder(nn.Module):
 
     def prepare(self, image: np.ndarray, frame: tuple[int, int]) -> Tensor:
         """Returns the (1, 3, n, n) normalized input, padded with zeros on the right and below."""
-        resized = np.array(Image.fromarray(image).resize(frame[::-1], Image.Resampling.BILINEAR))
-        pixels = torch.from_numpy(resized).to(self.mean.device).permute(2, 0, 1).float()
+        resized = np.asarray(Image.fromarray(image).resize(frame[::-1], Image.Resampling.BILINEAR))
+        pixels = to_device(resized, str(self.mean.device)).permute(2, 0, 1).float()
         side = self.model.image_size
         return F.pad((pixels - self.mean) / self.std, (0, side - frame[1], 0, side - frame[0]))[None]
 
