@@ -51,6 +51,7 @@ def test_stitching_takes_few_kernels_and_labels_no_wait(name):
         assert scores.labels(torch.uint8).device.type == 'cuda'
 
 
+@pytest.mark.filterwarnings('ignore:CUDA is not available', 'ignore:Accessing the data pointer of FakeTensor')
 @pytest.mark.parametrize('name', WHOLE)
 def test_nothing_waits_from_an_image_to_its_labels(name, tmp_path, monkeypatch):
     host, size = ZOO[name](), (48, 64)

@@ -41,7 +41,7 @@ class Supports(NamedTuple):
         return Supports(*(torch.cat(pair) for pair in zip(self, other, strict=True)))
 
     def most_certain(self, count: int, classes: int) -> Supports:
-        """Returns the ``count`` supports of each of C classes with the lowest entropy, in a length of at most both."""
+        """Returns the ``count`` supports of each of C classes with the lowest entropy, among at most C x ``count``."""
         order = self.entropies.argsort(stable=True)
         order = order[self.labels[order].argsort(stable=True)]
         labels = self.labels[order]

@@ -106,11 +106,12 @@ class SAMEncoder(nn.Module):
         """
         frame = self.model.frame(image.shape[:2])
         *blocks, last = self.network.blocks
-        # timm makes the indices of its position tables on the default device: from the CPU, each would wait for a GPU.
-        with autocast_to(self.mean.device, self.precision), self.mean.device:
+        with autocast_to(self.mean.device, self.precision):
             tokens = self.network.patch_embed(self.prepare(image, frame)) + self.network.pos_embed
-            for block in blocks:
-                tokens = (self._run_block if block.window_size else _global_block)(block, tokens)
+            # timm makes indices of position tables on the default device: from a CPU, each would wait for the GPU.
+            with self.mean.device:
+                for block in blocks:
+                    tokens = (self._run_block if block.window_size else _global_block)(block, tokens)
             attention = GlobalAttention.of(last.attn, last.norm1(tokens))
             embedding = None
             if embed:
