@@ -82,8 +82,9 @@ def test_half_precision_is_used_and_changes_few_labels(name, precision):
     assert all(phi.dtype == torch.float32 for phi in evidence.features.values())
 
 
-def test_nothing_waits_between_an_image_and_its_labels(monkeypatch):
-    model = model_of('SCLIP').to('cuda')
+@pytest.mark.parametrize('name', ['SCLIP', 'CLIP with ResCLIP', 'T3A around NACLIP', 'LAME around NACLIP'])
+def test_nothing_waits_between_an_image_and_its_labels(name, monkeypatch):
+    model = model_of(name).to('cuda')
     labels(model)
     data = model.data_preprocessor(batch())
     monkeypatch.setattr(Alarms, 'check', lambda self: None)  # the one wait, after the last kernel of an image

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
+import torch
 from torch._subclasses import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -45,6 +46,22 @@ class Launches(TorchDispatchMode):
         return self.names.total()
 
 
+class NoWaits(TorchDispatchMode):
+    """Raises where a copy between the CPU and a GPU would be waited for, which tensors without content allow."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        name = function._schema.name.partition('::')[2]
+        if name in ('_to_copy', 'copy_'):
+            given = dict(zip((argument.name for argument in function._schema.arguments), args, strict=False))
+            given |= kwargs or {}
+            source, target = given.get('src', given['self']).device.type, result.device.type
+            assert source == target or (target == 'cuda' and given.get('non_blocking')), f'{source} to {target}: {name}'
+        if name in ('index', 'index_put', 'index_put_') and args[0].device.type == 'cuda':
+            assert all(index is None or index.device.type == 'cuda' for index in args[1]), 'an index from the CPU'
+        return result
+
+
 @contextmanager
 def fake_gpu() -> Iterator[None]:
     """Tensors of the device ``cuda`` that have shapes and no content.
@@ -54,8 +71,13 @@ def fake_gpu() -> Iterator[None]:
     """
     forget_tables()
     try:
-        # A kernel cannot run on a tensor without content: what is counted is the path without kernels.
-        with patch.dict(os.environ, {KERNELS: '0'}), FakeTensorMode(allow_non_fake_inputs=True):
+        # A kernel cannot run on a tensor without content: what is counted is the path without kernels. And it has no
+        # memory that could be pinned.
+        with (
+            patch.dict(os.environ, {KERNELS: '0'}),
+            patch.object(torch.Tensor, 'pin_memory', lambda tensor: tensor),
+            FakeTensorMode(allow_non_fake_inputs=True),
+        ):
             yield
     finally:
         forget_tables()

@@ -159,8 +159,7 @@ def test_prompts_and_answers_are_those_of_the_original(case: str, folder: Path) 
     golden = cases(FULL)[case]
     host, scores = predict(case, golden, folder, refinement=refinement_of(golden))
     half, labels = sam_refinement._at_half_size(scores.coarse, host.refinement)
-    options = host.refinement.coarse_thresh, host.refinement.minimal_area
-    found = list(find_regions(labels.numpy(), half.numpy(), *options))
+    found = list(find_regions(*sam_refinement._read(half, labels), host.refinement.minimal_area))
     assert [len(regions.points) for regions in found] == golden['prompt_counts'].tolist()
     prompts = [
         sam_refinement.region_prompts(regions, half[regions.label], scores.size, host.decoder, host.refinement)

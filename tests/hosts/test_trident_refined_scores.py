@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.helpers.zoo import TINY_SAM
 from tpa_mmseg.core import (
     ENCODER,
     Adapter,
@@ -19,8 +20,13 @@ from tpa_mmseg.core import (
     QueryScores,
     decide,
 )
+from tpa_mmseg.hosts.trident import refined_scores
 from tpa_mmseg.hosts.trident.refined_scores import RefinedScores
+from tpa_mmseg.hosts.trident.refinement import Refinement, _at_half_size, _highest
 from tpa_mmseg.hosts.trident.regions import find_regions
+from tpa_mmseg.sam.decoder import SAMDecoder
+from tpa_mmseg.sam.encoder import SAMFeatures
+from tpa_mmseg.sam.model import SAMModel
 
 SIZE = (37, 53)
 CLASSES = torch.tensor([1, 3])
@@ -144,7 +150,8 @@ def test_regions_are_connected_and_in_the_order_of_their_first_pixels(seed: int)
     random = np.random.default_rng(seed)
     labels = random.integers(-1, 3, random.integers(1, 25, 2))
     scores = random.random((3, *labels.shape)).round(1)
-    for regions in find_regions(labels, scores, lowest_peak=0.0, minimal_area=1):
+    own = np.take_along_axis(scores, labels.clip(0)[None], 0)[0]
+    for regions in find_regions(labels, own, minimal_area=1):
         assert np.array_equal(regions.map, flood(labels == regions.label))
         for index, (point, box) in enumerate(zip(regions.points, regions.boxes, strict=True)):
             rows, columns = np.nonzero(regions.map == index)
@@ -153,11 +160,49 @@ def test_regions_are_connected_and_in_the_order_of_their_first_pixels(seed: int)
             assert point.tolist() == [columns[first], rows[first]]
 
 
-def test_small_regions_and_unsure_classes_are_left_out() -> None:
-    labels = np.array([[0, 0, -1, 1], [0, -1, -1, 1], [-1, 1, -1, -1]])
-    scores = np.stack((np.full((3, 4), 0.3), np.full((3, 4), 0.6)))
-    (found,) = find_regions(labels, scores, lowest_peak=0.5, minimal_area=2)
-    assert found.label == 1
-    assert found.map.tolist() == [[-1, -1, -1, 0], [-1, -1, -1, 0], [-1, -1, -1, -1]]
-    assert found.boxes.tolist() == [[3, 0, 3, 1]]
-    assert not list(find_regions(labels, scores, lowest_peak=0.5, minimal_area=3))
+def test_small_regions_are_left_out() -> None:
+    labels, scores = np.array([[0, 0, -1, 1], [0, -1, -1, 1], [-1, 1, -1, -1]]), np.ones((3, 4))
+    first, second = find_regions(labels, scores, minimal_area=2)
+    assert (first.label, second.label) == (0, 1)
+    assert second.map.tolist() == [[-1, -1, -1, 0], [-1, -1, -1, 0], [-1, -1, -1, -1]]
+    assert second.boxes.tolist() == [[3, 0, 3, 1]]
+    (alone,) = find_regions(labels, scores, minimal_area=3)
+    assert alone.label == 0
+
+
+def test_unsure_pixels_and_classes_are_in_no_region() -> None:
+    queries = 2 * torch.randn(4, 5, 7)
+    queries[0] = -20  # no pixel is surely of class 0, which unsure ones become
+    coarse = ClassProbabilities(queries.softmax(0), SIZE, DecisionRule(0.8))
+    half, labels = _at_half_size(coarse, Refinement(coarse_thresh=0.5))
+    sure = half.amax(0) >= 0.5
+    everything = coarse.labels()[::2, ::2][: len(labels), : labels.shape[1]]
+    assert (everything[sure] == 0).any() and (labels[sure] == -1).any()
+    assert (labels[~sure] == -1).all() and not (labels == 0).any()
+
+
+def test_a_gpu_that_is_not_asked_whether_there_are_masks_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    coarse, (maps, failed) = coarse_scores(), refined_maps()
+    expected = RefinedScores(coarse, CLASSES, maps, failed)
+    monkeypatch.setattr(refined_scores, '_any', lambda flags: True)
+    # There a class of which no mask was kept has scores too, all zero.
+    more = torch.stack((maps[0], torch.zeros(SIZE), maps[1]))
+    found = RefinedScores(coarse, torch.tensor([1, 2, 3]), more, failed)
+    assert torch.equal(found.labels(), expected.labels())
+    assert torch.equal(found.probabilities(), expected.probabilities()) and torch.equal(found.mass, expected.mass)
+    nothing = RefinedScores(coarse, CLASSES, torch.zeros_like(maps), failed)
+    assert torch.equal(nothing.labels(), coarse.labels()) and torch.equal(nothing.mass, coarse.mass)
+
+
+@torch.no_grad()
+def test_masks_that_are_not_kept_count_for_nothing() -> None:
+    model = SAMModel.of(TINY_SAM)
+    decoder, masks = SAMDecoder(model, None), torch.randn(4, 32, 32)
+    features = SAMFeatures(None, None, image_size=(48, 64), frame=(96, 128))
+
+    def highest(kept: list[bool]) -> torch.Tensor:
+        return _highest(masks, torch.tensor(kept), features, decoder, SIZE)
+
+    some = torch.maximum(highest([True, False, False, False]), highest([False, False, True, False]))
+    assert torch.equal(highest([True, False, True, False]), some)
+    assert not (highest([False] * 4) > 0).any()

@@ -12,7 +12,6 @@ from tests.helpers.zoo import RESCLIP, ZOO, clip_options, proxy
 from tpa_mmseg.errors import TPAError
 from tpa_mmseg.hosts import CLIP, NACLIP, SCLIP, ClearCLIP, LastBlockHost, MaskCLIP, ProxyCLIP
 from tpa_mmseg.hosts.attention import gaussian_prior
-from tpa_mmseg.plugins import resclip_feedback
 from tpa_mmseg.plugins.resclip import cross_correlation
 from tpa_mmseg.plugins.resclip_feedback import connected, gaussian_kernel, patch_labels, semantic_attention
 
@@ -137,9 +136,7 @@ def test_float32_decides_about_points_half_way_between_two_patches() -> None:
 
 @pytest.mark.parametrize('connectivity', ['partial', 'full'])
 @pytest.mark.parametrize('grid', [(5, 5), (4, 7), (1, 9), (6, 3), (1, 2)])
-def test_connectivity_equals_its_definition_in_chunks_of_any_size(
-    grid: tuple[int, int], connectivity: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_connectivity_equals_its_definition_in_one_map_and_in_several(grid: tuple[int, int], connectivity: str) -> None:
     labels = torch.randint(0, 2, grid, generator=torch.Generator().manual_seed(1))
     patches = [(row, column) for row in range(grid[0]) for column in range(grid[1])]
     expected = torch.zeros(len(patches), len(patches), dtype=torch.bool)
@@ -150,8 +147,8 @@ def test_connectivity_equals_its_definition_in_chunks_of_any_size(
             way = [on_the_way(start, stop, steps, k) for k in range(distance + 1)]
             expected[i, j] = labels[stop] == labels[start] and all(labels[here] == labels[start] for here in way)
     assert torch.equal(connected(labels, connectivity), expected)
-    monkeypatch.setattr(resclip_feedback, '_CHUNK_PAIRS', 20)
-    assert torch.equal(connected(labels, connectivity), expected)
+    several = connected(torch.stack((torch.zeros_like(labels), labels)), connectivity)
+    assert several[0].all() and torch.equal(several[1], expected)
 
 
 def test_only_the_full_path_sees_what_is_between_near_patches() -> None:

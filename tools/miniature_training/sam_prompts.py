@@ -103,7 +103,8 @@ def ask(regions: np.ndarray, kind: str, decoder: SAMDecoder, rng: Generator, ask
     """
     # The pixel with the highest score becomes the point: any pixel, if scores are noise.
     noise = rng.random((int(regions.max()) + 1, *regions.shape), np.float32)
-    found = list(find_regions(regions, noise, 0.0, asking.minimal_area))
+    own = np.take_along_axis(noise, regions[None].astype(int), 0)[0]
+    found = list(find_regions(regions, own, asking.minimal_area))
     order = [found[index] for index in rng.permutation(len(found))]
     # Trident asks about all regions of a class with one mask of that class; here any surfaces make up a class.
     size = len(order) if kind not in ('3d', '4d') else int(rng.integers(1, 3))

@@ -19,7 +19,7 @@ _caches: list = []
 def kept_per_shape(maxsize: int) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
     """Decorator of functions from sizes and a device's name to tensors: keeps the last ``maxsize`` results.
 
-    A copy to a GPU waits for it, so the second image of a shape must not need one.
+    The second image of a shape then needs no copy to a GPU.
     """
 
     def decorate(make: Callable[_P, _T]) -> Callable[_P, _T]:
@@ -45,9 +45,11 @@ def kept_per_band(make: Callable[_P, _T]) -> Callable[_P, _T]:
     return choose
 
 
-def to_device(table: np.ndarray, device: str) -> Tensor:
-    """A table on a device. It is a copy of its own also on the CPU."""
-    return torch.from_numpy(np.array(table, order='C')).to(device)
+def to_device(values: np.ndarray | Tensor, device: str) -> Tensor:
+    """Values on a device, by a copy that nobody waits for. An array is copied also to the CPU."""
+    tensor = values if isinstance(values, Tensor) else torch.from_numpy(np.array(values, order='C'))
+    # A copy from memory that is not pinned may wait for the GPU.
+    return (tensor.pin_memory() if device.startswith('cuda') else tensor).to(device, non_blocking=True)
 
 
 def forget_tables() -> None:

@@ -7,12 +7,12 @@ Every function mixes values, so the attention matrix itself never has to exist. 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from ..core.tables import kept_per_shape, to_device
 from ..layers.attention import attend
 
 
@@ -52,7 +52,7 @@ def neighbors_only(q: Tensor, k: Tensor, v: Tensor, bias: Tensor, scale: float |
     return (size[:, None, None, None] * bias.to(q.dtype)).softmax(-1) @ v
 
 
-@lru_cache(maxsize=4)
+@kept_per_shape(4)
 def gaussian_prior(grid: tuple[int, int], std: float, device: str = 'cpu') -> Tensor:
     """NACLIP's neighborhood: a Gaussian of the distance between two patches, one on the diagonal.
 
@@ -65,7 +65,7 @@ def gaussian_prior(grid: tuple[int, int], std: float, device: str = 'cpu') -> Te
         (1 + h w, 1 + h w) float32 tensor, zero in the row and the column of the class token.
     """
     down, across = (
-        torch.exp(-(torch.arange(side)[:, None] - torch.arange(side)).square() / (2 * std**2)).to(device)
+        to_device(torch.exp(-(torch.arange(side)[:, None] - torch.arange(side)).square() / (2 * std**2)), device)
         for side in grid
     )
     tokens = 1 + grid[0] * grid[1]

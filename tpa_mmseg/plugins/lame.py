@@ -21,50 +21,58 @@ from .rescoring import RescoringWrapper
 _ITERATIONS = 100
 _TOLERANCE = 1e-8
 _FLOOR = 1e-10  # keeps the logarithm of a probability finite
+# Iterations from one test of convergence to the next.
+_TESTED_TOGETHER = {'cpu': 1}
+_TESTED_TOGETHER_GPU = 10
 
 
-def squared_distances(features: Tensor) -> Tensor:
-    """(N, E) features -> (N, N) squared distances of all pairs, by one product."""
+def squared_distances(features: Tensor, known: Tensor) -> Tensor:
+    """(N, E) features -> (N, N) squared distances of all pairs, by one product; infinite where one is not known."""
     # Dense features are close to each other: after centering, little precision is lost in the difference.
     centered = features - features.mean(0)
-    lengths = centered.square().sum(1)
+    lengths = centered.square().sum(1).masked_fill(~known, float('inf'))
     return (lengths[:, None] + lengths - 2 * centered @ centered.T).clamp_(min=0).fill_diagonal_(0)
 
 
-def nearest(features: Tensor, num_neighbors: int) -> Tensor:
+def nearest(features: Tensor, num_neighbors: int, known: Tensor) -> Tensor:
     """(N, N) matrix: one for the nearest neighbors of each row, not counting itself, zero elsewhere.
 
     Args:
-        features: (N, E) unit vectors.
+        features: (N, E) unit vectors, zero where they are not known.
         num_neighbors: Number of neighbors.
+        known: (N,) bool.
     """
-    squared = squared_distances(features)
+    squared = squared_distances(features, known)
     found = squared.topk(min(num_neighbors + 1, len(features)), dim=1, largest=False).indices[:, 1:]
-    return torch.zeros_like(squared).scatter_(1, found, 1.0)
+    return torch.zeros_like(squared).scatter_(1, found, (known[:, None] & known[found]).to(squared))
 
 
-def gaussian(features: Tensor, num_neighbors: int) -> Tensor:
+def gaussian(features: Tensor, num_neighbors: int, known: Tensor) -> Tensor:
     """(N, N) ``exp(-d^2 / 2 s^2)`` of the distances d; s is the mean distance to the last neighbor, counting itself.
 
     Args: as for :func:`nearest`.
     """
-    squared = squared_distances(features)
-    reach = squared.topk(min(num_neighbors, len(features)), dim=1, largest=False).values[:, -1]
-    width = reach.sqrt().mean().square().clamp(min=torch.finfo(squared.dtype).tiny)
+    squared = squared_distances(features, known)
+    near = squared.topk(min(num_neighbors, len(features)), dim=1, largest=False).values
+    reach = near.masked_fill_(near.isinf(), 0).amax(1)
+    width = (reach.sqrt().sum() / known.sum()).square().clamp(min=torch.finfo(squared.dtype).tiny)
     return squared.div_(-2 * width).exp_()
 
 
-def linear(features: Tensor, num_neighbors: int) -> Tensor:
-    """(N, N) cosines; ``num_neighbors`` is not used. Args: as for :func:`nearest`."""
+def linear(features: Tensor, num_neighbors: int, known: Tensor) -> Tensor:
+    """(N, N) cosines; ``num_neighbors`` and ``known`` are not used. Args: as for :func:`nearest`."""
     return features @ features.T
 
 
 #: Name in a config -> affinity.
-AFFINITIES: dict[str, Callable[[Tensor, int], Tensor]] = {'rbf': gaussian, 'knn': nearest, 'linear': linear}
+AFFINITIES: dict[str, Callable[[Tensor, int, Tensor], Tensor]] = {'rbf': gaussian, 'knn': nearest, 'linear': linear}
 
 
 def adjust(probabilities: Tensor, affinity: Tensor) -> Tensor:
     """Iterates ``Y <- softmax(log p + K Y)`` until the energy that it lowers no longer changes.
+
+    Whether it still does is read on a CPU only. On a GPU, which would be waited for, all iterations are computed, and
+    what the last one gave before that is kept.
 
     Args:
         probabilities: (N, C) of the classifier.
@@ -74,15 +82,31 @@ def adjust(probabilities: Tensor, affinity: Tensor) -> Tensor:
         (N, C) logits, whose softmax is Y.
     """
     unary = (probabilities + _FLOOR).log()
-    logits, before = unary, None
-    for iteration in range(_ITERATIONS):
-        pairwise = affinity @ logits.softmax(1)
-        logits = unary + pairwise
-        log = logits.log_softmax(1)
-        energy = float((log.exp() * (log - unary - pairwise)).sum(dtype=torch.float64))
-        if iteration >= 2 and abs(energy - before) <= _TOLERANCE * abs(before):
-            break
-        before = energy
+    count = _TESTED_TOGETHER.get(unary.device.type, _TESTED_TOGETHER_GPU)
+    pairwise, tried = (unary.new_empty(count, *unary.shape) for _ in range(2))
+    energies = unary.new_full((count + 1,), float('nan'), dtype=torch.float64)
+    logits, done = unary, torch.zeros((), dtype=torch.bool, device=unary.device)
+    for first in range(0, _ITERATIONS, count):
+        now = logits
+        for of_neighbors, found in zip(pairwise, tried, strict=True):
+            torch.mm(affinity, now.softmax(1), out=of_neighbors)
+            now = torch.add(unary, of_neighbors, out=found)
+        log = tried.log_softmax(2)
+        changes = log.exp().mul_(log.sub_(unary).sub_(pairwise))
+        energies[0] = energies[-1]
+        torch.sum(changes.flatten(1), 1, dtype=torch.float64, out=energies[1:])
+        if first == 0:
+            energies[1].fill_(float('nan'))  # the first is compared with nothing
+        settled = energies.diff().abs() <= _TOLERANCE * energies[:-1].abs()
+        if count == 1:
+            logits = tried[0]
+            if settled:
+                break
+        else:
+            # The first iteration that settled, else the last.
+            chosen = torch.where(settled.any(), settled.int().argmax(), count - 1)
+            logits = torch.where(done, logits, tried.index_select(0, chosen[None])[0])
+            done = done | settled.any()
     return logits
 
 
@@ -121,10 +145,10 @@ class LAME(RescoringWrapper):
             return super().rescore_windows(windows)
         return [scores for window in windows for scores in super(LAME, self).rescore_windows([window])]
 
-    def rescore(self, patches: Tensor) -> Tensor:
+    def rescore(self, patches: Tensor, known: Tensor) -> Tensor:
         scale = self.host.logit_scale
         probabilities = (scale * patches @ self.host.text_features.T).softmax(1)
-        affinity = AFFINITIES[self.affinity](patches, self.num_neighbors)
+        affinity = AFFINITIES[self.affinity](patches, self.num_neighbors, known)
         if self.symmetric:
             affinity = (affinity + affinity.T) / 2
         # The host multiplies by its scale before its softmax.

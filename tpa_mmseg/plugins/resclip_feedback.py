@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..core.decision import count_labels
+from ..core.tables import kept_per_shape, to_device
 from ..hosts.pamr import refine_
 from ..options import AtLeastOne, Positive, Range, Share, check_fields
 
-# Pairs of patches whose paths are followed at the same time.
-_CHUNK_PAIRS = 1 << 20
 _EPS = 1e-8
 
 
@@ -61,12 +61,13 @@ class Feedback:
         Returns:
             (B, 1, 1 + h w, 1 + h w) matrices S, at most one; zero in the row and the column of the class token.
         """
-        maps = []
-        for scores, image in zip(cosines, images, strict=True):
-            labels = patch_labels(self.probabilities(scores, image, logit_scale), self.temp_thd, patch)
-            semantic = semantic_attention(labels, self.connectivity, self.gaussian_std)
-            maps.append(F.pad(semantic / semantic.max(), (1, 0, 1, 0)))
-        return torch.stack(maps)[:, None]
+        # The probabilities of one window at a time exist at full size.
+        labels = [
+            patch_labels(self.probabilities(scores, image, logit_scale), self.temp_thd, patch)
+            for scores, image in zip(cosines, images, strict=True)
+        ]
+        semantic = semantic_attention(torch.stack(labels), self.connectivity, self.gaussian_std)
+        return F.pad(semantic / semantic.amax((1, 2), keepdim=True), (1, 0, 1, 0))[:, None]
 
     def probabilities(self, scores: Tensor, image: Tensor, logit_scale: float) -> Tensor:
         """(Q, h, w) cosines -> (Q, H, W) probabilities of the queries in the (3, H, W) image."""
@@ -97,31 +98,37 @@ def patch_labels(probabilities: Tensor, threshold: float, patch: int) -> Tensor:
     # One histogram per patch, side by side in one.
     place = torch.arange(height * width, device=labels.device).view(height, width) * queries
     place = place.repeat_interleave(patch, 0).repeat_interleave(patch, 1)
-    counts = torch.bincount((place + labels).flatten(), minlength=height * width * queries)
+    counts = count_labels(place + labels, height * width * queries)
     return counts.view(height, width, queries).argmax(2)
 
 
 def semantic_attention(labels: Tensor, connectivity: str | None, std: float) -> Tensor:
-    """Computes attention weights between the patches of a label map: (h, w) -> (N, N), rows sum to one."""
-    flat = labels.flatten()
-    affinity = (flat[:, None] == flat).float()
-    if connectivity is not None and len(flat) > 1:
-        affinity *= torch.where(connected(labels, connectivity), 1, distance_decay(labels))
-    kernel = gaussian_kernel(len(flat), std).to(affinity)
-    smooth = F.conv1d(affinity[:, None], kernel.view(1, 1, -1), padding=len(kernel) // 2)[:, 0]
-    return smooth / (smooth.sum(1, keepdim=True) + _EPS)
+    """Computes attention weights between the patches of label maps: (..., h, w) -> (..., N, N), rows sum to one."""
+    flat = labels.flatten(-2)
+    affinity = (flat[..., None] == flat[..., None, :]).float()
+    grid, count, device = (labels.shape[-2], labels.shape[-1]), flat.shape[-1], labels.device
+    if connectivity is not None and count > 1:
+        affinity *= torch.where(connected(labels, connectivity), 1, distance_decay(grid, device))
+    kernel = gaussian_kernel(count, std, device)
+    rows = affinity.view(-1, 1, count)
+    smooth = F.conv1d(rows, kernel.view(1, 1, -1), padding=len(kernel) // 2).view_as(affinity)
+    return smooth / (smooth.sum(-1, keepdim=True) + _EPS)
 
 
-def distance_decay(labels: Tensor) -> Tensor:
-    """``exp(-D / T)`` of all pairs, with T the largest distance D: (h, w) -> (N, N)."""
-    distance = _coordinates(labels)[:, None].sub(_coordinates(labels)).abs().amax(2)
-    return torch.exp(-distance / distance.max())
+def distance_decay(grid: tuple[int, int], device: torch.device) -> Tensor:
+    """``exp(-D / T)`` of all pairs of patches, with T the largest distance D: (N, N)."""
+    longest = max(grid) - 1
+    decay = torch.exp(-torch.arange(longest + 1, device=device) / longest)
+    places = (torch.arange(side, device=device) for side in grid)
+    down, across = (decay[(place[:, None] - place).abs()] for place in places)
+    # The larger distance has the smaller value.
+    return torch.minimum(down[:, None, :, None], across[:, None]).flatten(2).flatten(0, 1)
 
 
-def gaussian_kernel(length: int, std: float) -> Tensor:
+def gaussian_kernel(length: int, std: float, device: torch.device | None = None) -> Tensor:
     """A Gaussian at ``6 std + 1`` integers around zero, or at ``length`` of them if that is less; one more if even."""
     size = min(length, int(6 * std + 1))
-    offsets = torch.arange(size + (size + 1) % 2) - size // 2
+    offsets = torch.arange(size + (size + 1) % 2, device=device) - size // 2
     return torch.exp(-offsets.square() / (2 * std**2))
 
 
@@ -134,43 +141,52 @@ def connected(labels: Tensor, connectivity: str) -> Tensor:
     patches it decides which of them is on the way.
 
     Args:
-        labels: (h, w).
+        labels: (..., h, w).
         connectivity: ``'full'`` or ``'partial'``.
 
     Returns:
-        (N, N) bool.
+        (..., N, N) bool.
     """
-    where, flat = _coordinates(labels).float(), labels.flatten()
-    out = flat[:, None] == flat
-    longest = max(labels.shape) - 1
-    times = torch.linspace(0, 1, longest + 1, device=labels.device)
-    for first, second in _pairs(out):
-        for k in range(1, longest + 1):
-            way = where[second] - where[first]
-            distance = way.abs().amax(1, keepdim=True)
-            going = (distance >= k)[:, 0]
-            first, second, way = first[going], second[going], way[going]
-            if connectivity == 'full':
-                # One division of integers: points half-way between two patches are exact.
-                steps = distance[going]
-                points = (where[first] * steps + way * k) / steps
-            else:
-                points = where[first] * (1 - times[k]) + where[second] * times[k]
-            row, column = points.round().long().T
-            same = labels[row, column] == flat[first]
-            out[first[~same], second[~same]] = False
-            first, second = first[same], second[same]
-    return out
+    grid = (labels.shape[-2], labels.shape[-1])
+    maps = labels.to(torch.int16)
+    out = torch.ones(*labels.shape[:-2], *grid, *grid, dtype=torch.bool, device=labels.device)
+    for rows, columns in _ways(grid, connectivity, str(labels.device)):
+        of_rows = maps[..., rows, :]
+        way = of_rows.gather(-1, columns[:, None].expand(*of_rows.shape[:-1], -1))
+        same = way.amin(-3) == way.amax(-3)
+        out[..., rows[0, :, None], columns[0], rows[-1, :, None], columns[-1]] = same
+    return out.flatten(-4, -3).flatten(-2)
 
 
-def _pairs(mask: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yields rows and columns of the True entries of an (N, N) mask, a bounded number of them at a time."""
-    rows = max(1, _CHUNK_PAIRS // len(mask))
-    for top in range(0, len(mask), rows):
-        first, second = mask[top : top + rows].nonzero().T
-        yield first + top, second
+@kept_per_shape(64)
+def _ways(grid: tuple[int, int], connectivity: str, device: str) -> list[tuple[Tensor, Tensor]]:
+    """The ways between all patches of a grid, by their length. Args: as for :func:`connected`.
 
+    A point on the way has the row that follows from the rows of both ends, and the column that follows from their
+    columns. So the ways of one length are products: of rows at that distance with columns at most as far apart, and of
+    columns at that distance with nearer rows.
 
-def _coordinates(labels: Tensor) -> Tensor:
-    """(h, w) -> (N, 2) row and column of each patch."""
-    return torch.cartesian_prod(*(torch.arange(side, device=labels.device) for side in labels.shape))
+    Returns:
+        For each product (K, P) rows on the way between P pairs of rows and (K, P') columns between P' pairs of columns,
+        from the first patch to the last.
+    """
+    longest = max(grid) - 1
+    times = torch.linspace(0, 1, longest + 1)
+    pairs = [np.indices((side, side)).reshape(2, -1) for side in grid]
+    apart = [abs(stop - start) for start, stop in pairs]
+
+    def on_the_way(axis: int, chosen: np.ndarray, length: int) -> Tensor:
+        start, stop = torch.from_numpy(pairs[axis][:, chosen])
+        steps = torch.arange(1, length + 1)[:, None]
+        if connectivity == 'full':
+            # One division of integers: points half-way between two patches are exact.
+            points = (start * length + (stop - start) * steps) / length
+        else:
+            points = start * (1 - times[steps]) + stop * times[steps]
+        return to_device(torch.cat((start[None], points.round().long(), stop[None])), device)
+
+    ways = []
+    for length in range(1, longest + 1):
+        for down, across in ((apart[0] == length, apart[1] <= length), (apart[0] < length, apart[1] == length)):
+            ways.append((on_the_way(0, down, length), on_the_way(1, across, length)))
+    return [(rows, columns) for rows, columns in ways if rows.numel() and columns.numel()]

@@ -39,12 +39,19 @@ class RescoringWrapper(HostWrapper):
         patches = torch.cat([window.flatten(1).T for window in windows])
         # Patches with NaN keep it, and nothing is learned from them.
         known = torch.isfinite(patches).all(1)
-        scores = patches.new_full((len(patches), len(self.host.text_features)), float('nan'))
-        if known.any():
-            scores[known] = self.rescore(patches[known])
+        unknown = ~known[:, None]
+        scores = self.rescore(patches.masked_fill(unknown, 0), known).masked_fill_(unknown, float('nan'))
         parts = scores.split([window[0].numel() for window in windows])
         return [part.T.unflatten(1, window.shape[1:]) for part, window in zip(parts, windows, strict=True)]
 
     @abstractmethod
-    def rescore(self, patches: Tensor) -> Tensor:
-        """(N, E) unit features -> (N, Q) scores on the scale of cosines."""
+    def rescore(self, patches: Tensor, known: Tensor) -> Tensor:
+        """Scores the patches of an image, in operations that do not wait for a GPU.
+
+        Args:
+            patches: (N, E) unit features, zero where they are not known.
+            known: (N,) bool; other patches must not change the scores of these.
+
+        Returns:
+            (N, Q) scores on the scale of cosines.
+        """

@@ -17,7 +17,11 @@ from .wrapper import entropy
 
 
 class Supports(NamedTuple):
-    """Features that represent classes, with the entropy of the original classifier's prediction for them."""
+    """Features that represent classes, with the entropy of the original classifier's prediction for them.
+
+    Their number must not depend on their content, for which a GPU would be waited for. So those that are dropped stay
+    as supports of nobody, the class C.
+    """
 
     features: Tensor  #: (S, E)
     labels: Tensor  #: (S,) int64
@@ -29,23 +33,29 @@ class Supports(NamedTuple):
         logits = features @ weight.T
         return cls(features, logits.argmax(1), entropy(logits, dim=1))
 
+    def only(self, known: Tensor, classes: int) -> Supports:
+        """Returns the supports without those that are not known. Args: known: (S,) bool; classes: C."""
+        return self._replace(labels=self.labels.masked_fill(~known, classes))
+
     def joined(self, other: Supports) -> Supports:
         return Supports(*(torch.cat(pair) for pair in zip(self, other, strict=True)))
 
-    def most_certain(self, count: int) -> Supports:
-        """Returns the ``count`` supports of each class with the lowest entropy."""
+    def most_certain(self, count: int, classes: int) -> Supports:
+        """Returns the ``count`` supports of each of C classes with the lowest entropy, among at most C x ``count``."""
         order = self.entropies.argsort(stable=True)
         order = order[self.labels[order].argsort(stable=True)]
         labels = self.labels[order]
         # Sorted by class and then by entropy, a support's rank is its distance from the first of its class.
         first = torch.searchsorted(labels, labels)
-        kept = order[torch.arange(len(order), device=order.device) - first < count]
-        return Supports(*(part[kept] for part in self))
+        beyond = torch.arange(len(order), device=order.device) - first >= count
+        labels, last = labels.masked_fill(beyond, classes).sort(stable=True)
+        kept = order[last][: classes * count]
+        return Supports(self.features[kept], labels[: len(kept)], self.entropies[kept])
 
     def prototypes(self, classes: int) -> Tensor:
         """Returns the (C, E) normalized sum of each class's unit supports, zero for a class without any."""
-        sums = self.features.new_zeros(classes, self.features.shape[1])
-        return F.normalize(sums.index_add_(0, self.labels, F.normalize(self.features, dim=1)), dim=1)
+        sums = self.features.new_zeros(classes + 1, self.features.shape[1])
+        return F.normalize(sums.index_add_(0, self.labels, F.normalize(self.features, dim=1))[:classes], dim=1)
 
 
 @MODELS.register_module()
@@ -75,12 +85,12 @@ class T3A(RescoringWrapper):
         self.filter_k = filter_k
         self._stream: Supports | None = None
 
-    def rescore(self, patches: Tensor) -> Tensor:
+    def rescore(self, patches: Tensor, known: Tensor) -> Tensor:
         weight = self.host.logit_scale * self.host.text_features
         supports = Supports.of(weight, weight) if self._stream is None else self._stream
-        supports = supports.joined(Supports.of(patches, weight))
+        supports = supports.joined(Supports.of(patches, weight).only(known, len(weight)))
         if self.filter_k is not None:
-            supports = supports.most_certain(self.filter_k)
+            supports = supports.most_certain(self.filter_k, len(weight))
         if self.scope == 'stream':
             self._stream = supports
         return patches @ supports.prototypes(len(weight)).T

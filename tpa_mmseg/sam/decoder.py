@@ -77,9 +77,18 @@ class SAMDecoder(nn.Module):
         with torch.autocast(embedding.device.type, enabled=False):
             position = self.prompt_encoder.get_dense_pe()
             for some_points, some_boxes in zip(points.split(_BATCH), boxes.split(_BATCH), strict=True):
-                inside = torch.ones(len(some_points), 1, device=points.device)
-                sparse, dense = self.prompt_encoder((some_points[:, None], inside), some_boxes, mask)
+                sparse, dense = self.prompt_encoder(None, some_boxes, mask)
+                sparse = torch.cat((self._inside(some_points), sparse), 1)
                 answers = self.mask_decoder(embedding, position, sparse, dense, multimask_output=False)
                 masks.append(answers[0][:, 0])
                 quality.append(answers[1][:, 0])
         return torch.cat(masks), torch.cat(quality)
+
+    def _inside(self, points: Tensor) -> Tensor:
+        """(n, 2) points inside masks -> (n, 1, prompt_dim) prompts.
+
+        SAM's own encoder picks such points from others by a mask, which waits for a GPU.
+        """
+        encoder = self.prompt_encoder
+        places = encoder.pe_layer.forward_with_coords(points[:, None] + 0.5, encoder.input_image_size)
+        return places + encoder.point_embeddings[1].weight

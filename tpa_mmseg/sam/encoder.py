@@ -14,6 +14,7 @@ from PIL import Image
 from timm.models.vision_transformer_sam import Block
 from torch import Tensor, nn
 
+from ..core.tables import to_device
 from ..encoders.timm_models import load_file
 from ..layers.compiling import compiled
 from ..layers.precision import PRECISION_OPTIONS, autocast_to, used_precision
@@ -107,8 +108,10 @@ class SAMEncoder(nn.Module):
         *blocks, last = self.network.blocks
         with autocast_to(self.mean.device, self.precision):
             tokens = self.network.patch_embed(self.prepare(image, frame)) + self.network.pos_embed
-            for block in blocks:
-                tokens = (self._run_block if block.window_size else _global_block)(block, tokens)
+            # timm makes indices of position tables on the default device: from a CPU, each would wait for the GPU.
+            with self.mean.device:
+                for block in blocks:
+                    tokens = (self._run_block if block.window_size else _global_block)(block, tokens)
             attention = GlobalAttention.of(last.attn, last.norm1(tokens))
             embedding = None
             if embed:
@@ -118,8 +121,8 @@ class SAMEncoder(nn.Module):
 
     def prepare(self, image: np.ndarray, frame: tuple[int, int]) -> Tensor:
         """Returns the (1, 3, n, n) normalized input, padded with zeros on the right and below."""
-        resized = np.array(Image.fromarray(image).resize(frame[::-1], Image.Resampling.BILINEAR))
-        pixels = torch.from_numpy(resized).to(self.mean.device).permute(2, 0, 1).float()
+        resized = np.asarray(Image.fromarray(image).resize(frame[::-1], Image.Resampling.BILINEAR))
+        pixels = to_device(resized, str(self.mean.device)).permute(2, 0, 1).float()
         side = self.model.image_size
         return F.pad((pixels - self.mean) / self.std, (0, side - frame[1], 0, side - frame[0]))[None]
 

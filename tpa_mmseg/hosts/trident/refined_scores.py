@@ -57,7 +57,7 @@ class RefinedScores(ScoreMap):
         own = torch.where(self.refined, classes[index], -1)
         winner = torch.zeros_like(own)
         for top, bottom in self.ranges():
-            if self.refined[top:bottom].any():
+            if _any(self.refined[top:bottom]):
                 winner[top:bottom] = best_class(self.log_band(top, bottom))[1]
         self.rule = RefinedRule(coarse.rule.prob_thd, own=own, winner=winner)
 
@@ -72,9 +72,9 @@ class RefinedScores(ScoreMap):
     def log_and_mass(self, top: int, bottom: int, with_mass: bool) -> tuple[Tensor, Tensor | None]:
         refined = self.refined[top:bottom]
         failed = self.failed[top:bottom] & refined
-        some_failed = bool(failed.any())
+        some_failed = _any(failed)
         log, mass = self.coarse.log_and_mass(top, bottom, with_mass or some_failed)
-        if not refined.any():
+        if not _any(refined):
             return log, mass
         scores = torch.zeros_like(log)
         scores[self.classes] = self.maps[:, top:bottom]
@@ -103,6 +103,11 @@ class CoarseScores:
 
     def rows(self, top: int, bottom: int) -> Tensor:
         return unnormalized(*self.scores.log_and_mass(top, bottom, True))
+
+
+def _any(flags: Tensor) -> bool:
+    """Whether a flag is set; on a GPU, which would be waited for, it is taken for granted."""
+    return flags.device.type != 'cpu' or bool(flags.any())
 
 
 def unnormalized(log: Tensor, mass: Tensor | None) -> Tensor:

@@ -26,19 +26,16 @@ class Regions:
     boxes: np.ndarray
 
 
-def find_regions(labels: np.ndarray, scores: np.ndarray, lowest_peak: float, minimal_area: int) -> Iterator[Regions]:
+def find_regions(labels: np.ndarray, scores: np.ndarray, minimal_area: int) -> Iterator[Regions]:
     """Finds the regions of every class in a label map.
 
     Args:
         labels: (h, w) class of each pixel, negative for none.
-        scores: (C, h, w) scores of the classes.
-        lowest_peak: Classes whose score is below it everywhere have no regions.
+        scores: (h, w) score of that class.
         minimal_area: Regions of fewer pixels are dropped.
     """
     for label in np.unique(labels[labels >= 0]).tolist():
-        if scores[label].max() < lowest_peak:
-            continue
-        found = _regions_of(label, labels == label, scores[label], minimal_area)
+        found = _regions_of(label, labels == label, scores, minimal_area)
         if len(found.points):
             yield found
 
