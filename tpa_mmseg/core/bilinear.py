@@ -125,6 +125,7 @@ class Resized:
         self.size = (int(size[0]), int(size[1]))
         self.align_corners = align_corners
         self._wide: dict[int, Tensor] = {}
+        self._part: tuple[tuple[int, int], Resized | None] = ((0, 0), None)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -147,8 +148,12 @@ class Resized:
         return getattr(self.source, 'most_channels', None)
 
     def channels(self, first: int, last: int) -> Resized | None:
-        source = self.source.channels(first, last) if hasattr(self.source, 'channels') else None
-        return None if source is None else Resized(source, self.size, self.align_corners)
+        if (first, last) == (0, self.shape[0]):
+            return self
+        if self._part[0] != (first, last):  # kept, with its wide rows, for the next band
+            source = self.source.channels(first, last) if hasattr(self.source, 'channels') else None
+            self._part = (first, last), None if source is None else Resized(source, self.size, self.align_corners)
+        return self._part[1]
 
     def row_mix(self) -> RowMix | None:
         """The map for a kernel; None where its rows are mixed more than once, or by more than bilinear weights."""

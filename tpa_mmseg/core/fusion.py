@@ -131,7 +131,6 @@ class Lookup:
         with torch.autocast(phi.device.type, enabled=False):
             products = vectors @ phi.detach().float().flatten(1)
         self.cosines = Resized(products.unflatten(1, phi.shape[1:]), size)
-        self._part = (0, len(products), self.cosines)  # of the covered classes, the ones that were asked for last
         self.norm = norm or UpsampledNorm(phi, size)
 
     @property
@@ -164,9 +163,7 @@ class Lookup:
             return
         bottom = top + log.shape[1]
         scale = self.scale(top, bottom, beta)
-        if self._part[:2] != (start, stop):
-            self._part = (start, stop, given(self.cosines.channels(start, stop)))
-        cosines = self._part[2].rows(top, bottom)
+        cosines = given(self.cosines.channels(start, stop)).rows(top, bottom)
         if stop - start == len(log):
             log.addcmul_(cosines, scale)
         else:
