@@ -61,6 +61,17 @@ def test_a_row_has_the_same_bits_in_every_band(source, target, step):
     assert torch.equal(all_rows(resized, step), resized.rows(0, target[0]))
 
 
+@few
+@given(source=st.tuples(sides, sides), target=st.tuples(sides, sides), order=st.randoms())
+def test_bands_may_be_read_in_any_order(source, target, order):
+    values = torch.randn(2, *source)
+    resized, whole = Resized(values, target), Resized(values, target).rows(0, target[0])
+    bands = [(top, min(top + rows, target[0])) for top in range(target[0]) for rows in (1, 3)]
+    order.shuffle(bands)
+    for top, bottom in bands:
+        assert torch.equal(resized.rows(top, bottom), whole[:, top:bottom])
+
+
 @pytest.mark.parametrize('size', [(18, 21), (6, 21), (18, 7), (4, 3)])
 def test_nan_reaches_the_pixels_that_interpolate_gives_it_and_no_others(size):
     values = torch.randn(2, 6, 7)
@@ -71,10 +82,12 @@ def test_nan_reaches_the_pixels_that_interpolate_gives_it_and_no_others(size):
 
 
 @few
-@given(patches=st.tuples(sides, sides), size=st.tuples(sides, sides), step=st.integers(1, 12))
-def test_spreading_is_the_adjoint_of_upsampling(patches, size, step):
-    """<Up x, y> = <x, Up* y>, for y the indicator of each class and whatever the bands."""
-    labels = torch.randint(-1, 3, size)
+@given(
+    patches=st.tuples(sides, sides), size=st.tuples(sides, sides), step=st.integers(1, 12), lowest=st.integers(-30, 0)
+)
+def test_spreading_is_the_adjoint_of_upsampling(patches, size, step, lowest):
+    """<Up x, y> = <x, Up* y>, for y the indicator of each class, whatever the bands and the share of anchors."""
+    labels = torch.randint(lowest, 3, size)
     phi = torch.randn(*patches, dtype=torch.float64)
     weights = torch.zeros(3, *patches, dtype=torch.float64)
     for top in range(0, size[0], step):

@@ -60,12 +60,14 @@ def _spread_band_(weights: Tensor, labels: Tensor, top: int, size: tuple[int, in
     rows, row_weights, columns, column_weights = corners
     rows, row_weights = rows[:, :, band], row_weights[:, :, band]
     counted = labels >= 0
-    if labels.device.type == 'cpu':
+    if labels.device.type == 'cpu' and 4 * int(counted.sum()) < counted.numel():
+        # Few are worth choosing.
         y, x = counted.nonzero(as_tuple=True)
         labels, rows, row_weights = labels[y, x], rows[:, :, y, 0], row_weights[:, :, y, 0]
         columns, column_weights = columns[:, 0, x], column_weights[:, 0, x]
     else:
-        # To choose pixels would mean to wait for a GPU: one without a class adds nothing to class 0.
+        # To choose many takes longer than to add all, and on a GPU it would mean to wait: a pixel without a class adds
+        # nothing to class 0.
         labels, row_weights = labels.clamp(min=0), row_weights * counted
     places = labels.long() * (height * width) + rows + columns
     weights.view(-1).index_add_(0, places.flatten(), (row_weights * column_weights).flatten())

@@ -24,6 +24,9 @@ _DEFAULT_BAND_BYTES = 128 << 20
 # Elements of a band where it should stay in the cache, and the most rows that do.
 _BAND_ELEMENTS = {'cpu': 3 << 19}
 _MOST_ROWS = 64
+# glibc gives freed memory back beyond twice the largest block that was ever freed. Bands are more than that, and to get
+# their memory again takes longer than to compute them: free a large block first, one that nothing was written to.
+torch.empty(31 << 20, dtype=torch.uint8, device='cpu')
 
 
 def band_elements(device: torch.device) -> int:
@@ -121,6 +124,8 @@ class Resized:
         self.source = Grid(source) if isinstance(source, Tensor) else source
         self.size = (int(size[0]), int(size[1]))
         self.align_corners = align_corners
+        self._wide: dict[int, Tensor] = {}
+        self._part: tuple[tuple[int, int], Resized | None] = ((0, 0), None)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -143,8 +148,12 @@ class Resized:
         return getattr(self.source, 'most_channels', None)
 
     def channels(self, first: int, last: int) -> Resized | None:
-        source = self.source.channels(first, last) if hasattr(self.source, 'channels') else None
-        return None if source is None else Resized(source, self.size, self.align_corners)
+        if (first, last) == (0, self.shape[0]):
+            return self
+        if self._part[0] != (first, last):  # kept, with its wide rows, for the next band
+            source = self.source.channels(first, last) if hasattr(self.source, 'channels') else None
+            self._part = (first, last), None if source is None else Resized(source, self.size, self.align_corners)
+        return self._part[1]
 
     def row_mix(self) -> RowMix | None:
         """The map for a kernel; None where its rows are mixed more than once, or by more than bilinear weights."""
@@ -166,12 +175,22 @@ class Resized:
             return self._rows_in_few_steps(top, bottom)
         taps = host_taps(height, self.size[0], self.align_corners)
         first, last = int(taps.low[top]), int(taps.high[bottom - 1]) + 1
-        block = self.source.rows(first, last).detach()
         # Rows and columns are resized apart, in the order that leaves fewer rows to the columns. It does not depend on
         # the band, so that a row has the same bits in every band.
         if height < self.size[0]:
-            return self._resize_rows(self._resize_columns(block), top, bottom, first)
-        return self._resize_columns(self._resize_rows(block, top, bottom, first))
+            return self._resize_rows(self._wide_rows(first, last), top, bottom)
+        block = self.source.rows(first, last).detach()
+        return self._resize_columns(self._resize_rows(dict(enumerate(block.unbind(1), first)), top, bottom))
+
+    def _wide_rows(self, first: int, last: int) -> dict[int, Tensor]:
+        """The source's rows ``first`` to ``last`` with resized columns, (C, W) each. The band before has made some."""
+        wide = {row: self._wide[row] for row in range(first, last) if row in self._wide}
+        start = next((row for row in range(first, last) if row not in wide), last)
+        if start < last:
+            made = self._resize_columns(self.source.rows(start, last).detach())
+            wide.update(enumerate(made.unbind(1), start))
+        self._wide = wide if last < self.source.shape[1] else {}
+        return wide
 
     def _resize_columns(self, block: Tensor) -> Tensor:
         """(C, rows, w) -> (C, rows, W)."""
@@ -197,17 +216,18 @@ class Resized:
         mixed = torch.lerp(block.index_select(1, taps.low), block.index_select(1, taps.high), taps.weight)
         return self._resize_columns(mixed)
 
-    def _resize_rows(self, block: Tensor, top: int, bottom: int, first: int) -> Tensor:
-        """(C, last - first, width), the source's rows from ``first`` on -> (C, bottom - top, width)."""
+    def _resize_rows(self, rows: dict[int, Tensor], top: int, bottom: int) -> Tensor:
+        """The source's rows, (C, width) each -> (C, bottom - top, width)."""
         source, target = self.source.shape[1], self.size[0]
         low = host_taps(source, target, self.align_corners).low[top:bottom].tolist()
-        weight = axis_taps(source, target, self.align_corners, str(block.device)).weight[top:bottom, None]
-        out = block.new_empty(block.shape[0], bottom - top, block.shape[2])
+        any_row = rows[low[0]]
+        weight = axis_taps(source, target, self.align_corners, str(any_row.device)).weight[top:bottom, None]
+        out = any_row.new_empty(any_row.shape[0], bottom - top, any_row.shape[1])
         # All target rows between the same two source rows at once: the two are broadcast, nothing is gathered.
         start = 0
         for row, run in groupby(low):
             stop = start + len(list(run))
-            above, below = block[:, row - first, None], block[:, min(row + 1, source - 1) - first, None]
+            above, below = rows[row][:, None], rows[min(row + 1, source - 1)][:, None]
             torch.lerp(above, below, weight[start:stop], out=out[:, start:stop])
             start = stop
         return out

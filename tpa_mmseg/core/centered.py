@@ -166,7 +166,7 @@ class CenteredLookup:
         self.opened = None if asked else opened[:, None, None]
         self.index = index[opened] if asked else index
         self.classes = tuple(self.index.tolist()) if asked else term.prototypes.classes
-        self.products = _upsampled(products[opened] if asked else products, norm.size)
+        self.products = Resized(products[opened] if asked else products, norm.size)
         if self.classes:
             # Maps of the whole image, not made band by band between others, which would push them out of the cache.
             self.scale = term.beta2 / _norm_around(norm.whole(), along_center)
@@ -201,16 +201,8 @@ def _lowest(products: Tensor, size: tuple[int, int]) -> Tensor:
     """(H, W) lowest of (n, h, w) products at every pixel."""
     lowest = torch.full(size, float('inf'), device=products.device)
     for part in products.split(_AT_ONCE):
-        upsampled = _upsampled(part, size)
+        upsampled = Resized(part, size)
         for top, bottom in band_ranges(len(part), size, products.device):
             band = lowest[top:bottom]
             torch.minimum(band, upsampled.rows(top, bottom).amin(0), out=band)
     return lowest
-
-
-def _upsampled(products: Tensor, size: tuple[int, int]) -> Resized:
-    """(n, h, w) products seen at full size."""
-    if products.device.type == 'cpu':
-        # Here bands have fewer rows than a patch, and would resize the same columns again and again.
-        products = Resized(products, (products.shape[1], size[1])).rows(0, products.shape[1])
-    return Resized(products, size)

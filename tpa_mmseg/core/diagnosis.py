@@ -73,8 +73,8 @@ class ConsistencySums:
         pixels = evidence.scores.size[0] * evidence.scores.size[1]
         opened = self.centered.covered & open_classes(evidence.class_counts(), pixels, self.constants.gate)
         second = gated(second, self.centered.covered, opened)
-        vectors = self.prototypes.centered() if self.fusion.center else self.prototypes.vectors
-        fused = log + self.fusion.beta * (vectors.float() @ F.normalize(phi, dim=0))
+        vectors, index = self.prototypes.looked_up(self.fusion.center, log.device), self.prototypes.index(log.device)
+        fused = log.index_add(0, index, self.fusion.beta * (vectors @ F.normalize(phi, dim=0)))
         fields = [(fused + weight * second).argmax(0) for weight in WEIGHTS]
         fields.append(second.masked_fill(~opened[:, None], float('-inf')).argmax(0))
         agreement = [self._agreement(field, near, valid, known) for field in fields]

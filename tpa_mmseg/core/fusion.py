@@ -80,26 +80,19 @@ class Prototypes:
     def to(self, device: torch.device | str) -> Prototypes:
         return Prototypes(self.vectors.to(device), self.covered.to(device), self.classes)
 
-    def centered(self) -> Tensor:
-        """(C, D) prototypes minus their mean over the covered classes, zero outside them.
-
-        Centering the prototypes once is the same as centering the cosines of every pixel.
-        """
-        if not self.classes:
-            return self.vectors
-        mean = self.vectors.index_select(0, self.index(self.vectors.device)).mean(0)
-        return torch.where(self.covered[:, None], self.vectors - mean, 0)
-
     def index(self, device: torch.device) -> Tensor:
         """(n,) int64 numbers of the covered classes, on a device."""
         return self._keep(('index', device), lambda: torch.tensor(self.classes, dtype=torch.int64, device=device))
 
     def looked_up(self, center: bool, device: torch.device) -> Tensor:
-        """(n, D) float32 vectors of the covered classes, centered or not, on a device."""
+        """(n, D) float32 vectors of the covered classes on a device, minus their mean if centered.
+
+        Centering the prototypes once is the same as centering the cosines of every pixel.
+        """
 
         def make() -> Tensor:
-            vectors = self.centered() if center else self.vectors
-            return vectors.to(device, torch.float32).index_select(0, self.index(device))
+            vectors = self.vectors.index_select(0, self.index(self.vectors.device))
+            return (vectors.sub_(vectors.mean(0)) if center else vectors).to(device, torch.float32)
 
         return self._keep((center, device), make)
 
@@ -170,8 +163,7 @@ class Lookup:
             return
         bottom = top + log.shape[1]
         scale = self.scale(top, bottom, beta)
-        chosen = self.cosines if stop - start == len(covered) else given(self.cosines.channels(start, stop))
-        cosines = chosen.rows(top, bottom)
+        cosines = given(self.cosines.channels(start, stop)).rows(top, bottom)
         if stop - start == len(log):
             log.addcmul_(cosines, scale)
         else:

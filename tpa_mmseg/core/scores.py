@@ -21,7 +21,7 @@ from .tables import kept_per_shape, to_device
 
 # Bands of fewer rows than the first number interpolate the same source rows again and again: with so many queries the
 # classes are read in parts, each in bands of about the second number of rows.
-_FEWEST_ROWS, _ROWS_OF_PARTS = 5, 8
+_FEWEST_ROWS, _ROWS_OF_PARTS = 5, 16
 _SMALLEST_PART = 16
 
 
