@@ -47,6 +47,8 @@ class DecisionRule:
 
 
 ARGMAX = DecisionRule()
+# histc multiplies labels by their number, and the product of two has to fit into 31 bits.
+_MOST_BINS = 1 << 15
 
 
 def label_type(num_classes: int) -> torch.dtype:
@@ -62,7 +64,10 @@ def count_labels(labels: Tensor, classes: int) -> Tensor:
     if labels.device.type == 'cpu':
         return torch.bincount(labels.flatten(), minlength=classes)[:classes]
     # bincount waits for the GPU, to learn the largest label.
-    return torch.histc(labels.int(), classes, 0, classes)
+    if classes < _MOST_BINS:
+        return torch.histc(labels.int(), classes, 0, classes)
+    flat = labels.flatten().long()
+    return flat.new_zeros(classes).index_add_(0, flat, torch.ones_like(flat))
 
 
 def best_class(log: Tensor) -> tuple[Tensor, Tensor]:
