@@ -124,11 +124,21 @@ def test_missing_sbatch_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_out_of_time_a_task_goes_on_once(tmp_path: Path, one_node_slurm: None, capsys: pytest.CaptureFixture) -> None:
     late, endless = tasks = tiny(tmp_path, 'late endless')
     hold, _ = late.ask('hold'), endless.ask('hold')
-    # Slurm itself tells them that their minute is nearly over.
-    launch(tasks, LaunchOptions('slurm', wait=False, sbatch={'time': 1, 'signal': 'USR2@50'}), tmp_path)
+    launch(tasks, LaunchOptions('slurm', wait=False, sbatch={'time': 10, 'signal': 'USR2@50'}), tmp_path)
     job = job_of(capsys.readouterr().out)
-    wait_for(lambda: late.state() is State.INTERRUPTED, 'Slurm did not end the task')
+
+    def limit(task: str, minutes: int) -> None:
+        subprocess.run(['scontrol', 'update', f'jobid={task}', f'timelimit={minutes}'], check=True)
+
+    # Slurm itself tells both that their minute is nearly over. Not before they have started: they could not listen.
+    wait_for(lambda: len(trace(tmp_path)) == 2, 'the tasks did not start')
+    limit(job, 1)
+    for number, task in enumerate(tasks):
+        wait_for(lambda task=task: task.state() is State.INTERRUPTED, 'Slurm did not end the task')
+        limit(f'{job}_{number}', 10)
     hold.unlink()
+    wait_for(lambda: len(trace(tmp_path)) == 4, 'the tasks were not started again')
+    limit(f'{job}_1', 1)
     board = Board(tasks, 'runs')
     with board.bar:
         slurm.watch([job], tmp_path / 'slurm', board)
