@@ -90,7 +90,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     site = Path(run(python, '-c', 'import sysconfig; print(sysconfig.get_path("purelib"))').stdout.strip())
     run(sys.executable, '-m', 'pip', '--python', python, 'install', '--no-deps', '--no-index', wheel)
     paths = [path for path in sys.path if Path(path).is_dir() and 'site-packages' in path]
-    (site / 'zz_present_packages.pth').write_text('\n'.join(paths))
+    # The last line is what setuptools' own file of this kind has: MMEngine needs distutils, which Python 3.12 dropped.
+    (site / 'zz_present_packages.pth').write_text(
+        '\n'.join([*paths, 'import _distutils_hack; _distutils_hack.add_shim()'])
+    )
     return folder / 'env/bin'
 
 
