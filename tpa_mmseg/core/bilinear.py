@@ -140,6 +140,7 @@ class Resized:
         return self.source.nbytes
 
     def release(self) -> None:
+        self._wide, self._part = {}, ((0, 0), None)
         self.source.release()
 
     @property
@@ -150,10 +151,12 @@ class Resized:
     def channels(self, first: int, last: int) -> Resized | None:
         if (first, last) == (0, self.shape[0]):
             return self
-        if self._part[0] != (first, last):  # kept, with its wide rows, for the next band
+        kept, part = self._part
+        if kept != (first, last):
             source = self.source.channels(first, last) if hasattr(self.source, 'channels') else None
-            self._part = (first, last), None if source is None else Resized(source, self.size, self.align_corners)
-        return self._part[1]
+            part = None if source is None else Resized(source, self.size, self.align_corners)
+            self._part = (first, last), part  # with its wide rows, for the next band
+        return part
 
     def row_mix(self) -> RowMix | None:
         """The map for a kernel; None where its rows are mixed more than once, or by more than bilinear weights."""
@@ -184,7 +187,7 @@ class Resized:
 
     def _wide_rows(self, first: int, last: int) -> dict[int, Tensor]:
         """The source's rows ``first`` to ``last`` with resized columns, (C, W) each. The band before has made some."""
-        wide = {row: self._wide[row] for row in range(first, last) if row in self._wide}
+        wide = {row: made for row, made in self._wide.items() if first <= row < last}
         start = next((row for row in range(first, last) if row not in wide), last)
         if start < last:
             made = self._resize_columns(self.source.rows(start, last).detach())
